@@ -1,7 +1,7 @@
 // Reads the environment into a frozen Config, from one table of all settings with default, unit and meaning. `pennon config`
 // prints the table with the origin of each value; an unknown PENNON_* name is refused with the name that was probably meant.
 
-import { findAbbreviatedName, findTypoCandidate } from '#core/nearest-name.ts'
+import { findAbbreviatedName, findIntendedName } from '#core/nearest-name.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { type LogLevel, logLevels } from '#telemetry/log.ts'
 import { inDocs, pennonCommand } from './distribution.ts'
@@ -312,7 +312,7 @@ export function readConfig(all: Environment): Result<Config, string> {
     // Names are compared without the prefix, since some settings have it and some do not.
     const withoutPrefix = (text: string) => text.replace(/^PENNON_/, '')
     const meant =
-      findTypoCandidate(withoutPrefix(name), [...known], variable => [withoutPrefix(variable)]) ??
+      findIntendedName(withoutPrefix(name), [...known], variable => [withoutPrefix(variable)]) ??
       findAbbreviatedName(withoutPrefix(name), [...known], withoutPrefix)
     const hint = meant === null ? '' : ` Did you mean ${meant}?`
     return err(

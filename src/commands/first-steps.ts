@@ -29,7 +29,7 @@ export function formatFirstSteps(
   else lines.push(`  Personal API key  created on first start; if lost: ${pennonCommand('new-key')}`)
   if (service.statePlace !== null) lines.push(`  State             ${service.statePlace}`)
   const isFirst = projectKey !== null && madeKey !== null
-  // A start in an unusual folder creates a new instance there, which is easily mistaken for the intended one.
+  // A start in the wrong folder creates a new instance there, which is easily mistaken for the existing one.
   lines.push(
     `  Data              ${config.dataFolder}${isFirst ? '   (created; set PENNON_DATA to use another folder)' : ''}`,
     '',
@@ -40,7 +40,7 @@ export function formatFirstSteps(
       '',
     )
   for (const line of listCautions(config)) lines.push(`  ${line}`, '')
-  // Later starts leave them out, since the first one has shown them.
+  // Later starts leave out the things to try, since the first start has shown them.
   if (isFirst) lines.push(...listThingsToTry(service.url, api, projectKey, personalKey, config.importOnly))
   else lines.push(stopping, '')
   return `${lines.join('\n')}\n`

@@ -19,7 +19,7 @@ interface FrontClusterOptions {
   readonly metrics: Metrics
   readonly mainPath: string
   readonly host: FrontHost
-  /** The metrics of all processes except this one; each front adds its own metrics. */
+  /** The metrics that all other processes have reported; each front adds its own current metrics. */
   readonly numbers: ProcessMetrics
 }
 
@@ -28,7 +28,7 @@ interface FrontClusterOptions {
  * no other front can accept an event.
  */
 const silentAfterMs = 12_000
-/** Less than the 10 s that a whole stop may take, since the engine is stopped after the fronts. */
+/** How long fronts may take to stop: less than the 10 s of a whole stop, since the engine is stopped after them. */
 const stopGraceMs = 6_500
 
 /** Resolves when every front listens. @throws the first front's failure to listen. */
@@ -87,7 +87,7 @@ export async function startFrontCluster(options: FrontClusterOptions) {
       })
     })
 
-  /** Sends a front the metrics of all other processes, this one included. */
+  /** Sends a front the metrics of all processes except that front, including this process. */
   const sendOtherMetrics = async (worker: Worker, requestId: number) => {
     const own = await metrics.registry.getMetricsAsJSON()
     sendMessage(worker, { type: 'metrics_given', requestId, metrics: [own, ...numbers.all(formatWorkerName(worker))] })

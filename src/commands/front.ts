@@ -30,7 +30,7 @@ export async function runFrontCommand(): Promise<void> {
   const geoip = openGeoip(config, logger)
   if (!geoip.ok) refuse(geoip.error)
   const host = createParentHost(config)
-  // Listens from the start: a stop, or the end of the parent, may come while the stores are being opened.
+  // Listens for messages from the start: a stop, or the parent's end, may come while the stores are being opened.
   let composed: Front | undefined
   watchParent(async () => {
     await composed?.close()

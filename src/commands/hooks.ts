@@ -16,9 +16,9 @@ export interface TestHooks {
   readonly clock?: Clock
   /** Replaces the GeoIP database in the front and in the worker. */
   readonly geoipTable?: GeoipTable
-  /** Takes the place of the front's own log for appending. */
+  /** Replaces the log to which the front appends. */
   readonly eventLog?: EventLogAppender
-  /** False: no worker is started, so the log is processed elsewhere or not at all. */
+  /** If false, no worker is started, so the log is processed by another process or not at all. */
   readonly runsWorker?: boolean
 }
 

@@ -1,4 +1,4 @@
-// What `pennon backup` and `pennon restore` share while they copy files: progress on a terminal, and a stop that cleans up.
+// What `pennon backup` and `pennon restore` share: they show progress while they copy files, and clean up when stopped.
 
 import type { Result } from '#core/result.ts'
 import { formatBytes } from './format-bytes.ts'
@@ -15,8 +15,8 @@ interface CopyOptions {
 
 /**
  * Runs work that cleans up after itself when aborted. If the work returns an error, `refuse` prints it and exits. SIGINT or
- * SIGTERM aborts it; then this process prints a line and exits with code 1. Progress is one line on stderr that is
- * overwritten, if that is a terminal.
+ * SIGTERM aborts it; then this process prints a line and exits with code 1. If stderr is a terminal, progress is shown
+ * there as one line that is overwritten.
  */
 export async function runInterruptibleCopy<T>(
   what: string,

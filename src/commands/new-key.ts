@@ -10,7 +10,7 @@ import { createPersonalKey } from '#services/manage/manage-keys.ts'
 import { createSilentLogger } from '#telemetry/log.ts'
 import { readConfigOrRefuse, refuse } from './refuse.ts'
 
-/** The limit of the private API. */
+/** The longest label that the private API accepts. */
 const labelLengthMax = 200
 
 export async function createAndPrintKey({ label }: { label: string }): Promise<void> {

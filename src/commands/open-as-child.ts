@@ -15,7 +15,7 @@ export function lockDataFolderAsChild({ dataFolder }: Pick<Config, 'dataFolder'>
   }
 }
 
-/** @param open may throw a PortError for an unavailable store, which exits with code 1. Other errors are defects. */
+/** @param open opens the stores. A PortError, for an unavailable store, exits with code 1; other errors are defects. */
 export async function openOrEndProcess<Opened>(logger: Logger, open: () => Promise<Opened>): Promise<Opened> {
   try {
     return await open()

@@ -19,7 +19,7 @@ export async function serve(options: { frontProcesses?: string }): Promise<void>
 
   let isStopping = false
   let stop: (() => Promise<void>) | undefined
-  /** A start that may have created keys is finished before it is stopped, since the keys would otherwise never be shown. */
+  /** True once a start may have created keys: such a start is completed before a stop, or the keys would never be shown. */
   let mayHaveMadeKeys = false
   let endCode = 0
   const onSignal = (signal: NodeJS.Signals) => {
@@ -27,7 +27,8 @@ export async function serve(options: { frontProcesses?: string }): Promise<void>
     logger.info({ signal }, 'stopping')
     shutDown(0)
   }
-  // Events accepted from now on would go to a log that belongs to no state, and would be lost despite a 200.
+  // Stop at once: from now on, accepted events would go to a log that does not belong to any state, and be lost despite a
+  // 200.
   const onSuperseded = (line: string) => {
     if (isStopping) return
     logger.error(line)

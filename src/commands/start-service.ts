@@ -49,7 +49,7 @@ const mainPath = fileURLToPath(new URL('../main.ts', import.meta.url))
  */
 const grace = { workerMs: 4_000, eventsMs: 2_000 }
 const lockWaitMs = 10_000
-/** Processes report every 5 s. */
+/** How long a process may be silent: processes report every 5 s. */
 const silenceMsMax = 12_000
 /**
  * A child that sends nothing for this long is replaced. The engine reports every 2 s that it answers. One large chunk may
@@ -79,7 +79,7 @@ export interface ServiceOptions extends FrontStart {
   readonly logger: Logger
   /** The environment that the children read their settings from. */
   readonly environment: NodeJS.ProcessEnv
-  /** Called before a first start creates keys, which are shown at its end and never again. */
+  /** Called before a first start creates keys, which are shown once, at the end of this start. */
   readonly beforeKeys?: () => void
   /** For tests. */
   readonly hooks?: TestHooks
@@ -89,7 +89,7 @@ export interface ServiceOptions extends FrontStart {
   readonly onSuperseded?: (line: string) => void
 }
 
-/** The message is a line for people. */
+/** The start is refused. The message is a line for people. */
 class StartRefused extends Error {}
 
 /**
@@ -109,7 +109,8 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
   const geoip = openGeoip(config, logger)
   if (!geoip.ok) return geoip
   logGeoip(geoip.value, logger)
-  // Files hold personal data, and a folder that existed before may be open to other users. Children inherit the mask.
+  // Only this user may read new files: they hold personal data, and the folder may be open to others. Children inherit the
+  // mask.
   process.umask(0o077)
   const locked = await acquireDataLock(config.dataFolder, {
     command: 'serve',
@@ -191,15 +192,15 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
   let front: Front | undefined
   let state: InstanceState | undefined
   let management: StateWriter | undefined
-  /** Whether clients may have reached the instance, in which case the folder may contain data to keep. */
+  /** Whether clients may have reached the instance; if so, the folder may contain data to keep when the start fails. */
   let wasReachable = false
   /** Stops everything that was started so far. */
   const stopAll = async () => {
     silence.stop()
     events?.expectEnd()
-    // The worker does not wait for the fronts: events they still accept are in the log, for the next start.
+    // The worker stops without waiting for the fronts: events that they still accept stay in the log until the next start.
     await Promise.all([worker.stop(grace.workerMs), fronts?.stop(), front?.close(), management?.close()])
-    // These stop after everything that uses the state or writes into the engine.
+    // Engine and state stop last, after everything that uses the state or writes into the engine.
     await Promise.all([events?.stop(grace.eventsMs), state?.release()])
     geoip.value?.close()
     if (wasReachable) lock.release()

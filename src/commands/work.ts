@@ -35,7 +35,8 @@ export async function runWorkCommand(options: { testClock?: string; testGeoip?: 
   const testClock = options.testClock === undefined ? null : createMovableClock(Number(options.testClock))
 
   const logger = createLogger({ level: config.logLevel, process: 'work' })
-  // A worker started manually takes no lock, so `serve` can start: each stream of the log has one owner anyway.
+  // A manually started worker takes no lock, so `serve` can start: each log stream has only one owner even without the
+  // lock.
   if (process.send !== undefined) lockDataFolderAsChild(config, logger)
   else {
     refuseIfLocked(config.dataFolder)
@@ -60,8 +61,8 @@ export async function runWorkCommand(options: { testClock?: string; testGeoip?: 
       onProcessedUntil: (traffic, until) => sendToParent({ type: 'processed', traffic, until }),
     }),
   )
-  // Only after everything is loaded: with another flag, V8 ignores the code that `serve` cached on disk, compiles each
-  // module again and replaces the cached code; then `serve` would have to do the same at its next start.
+  // Set this V8 flag only after everything is loaded: with another flag, V8 ignores the code that `serve` cached on disk,
+  // compiles each module again and replaces the cached code; then `serve` would have to do the same at its next start.
   growHeapSlowly()
 
   watchParent(
@@ -81,7 +82,7 @@ export async function runWorkCommand(options: { testClock?: string; testGeoip?: 
   const logFailure = (cause: unknown) => logger.warn({ err: cause }, 'cannot collect metrics')
   const timer = setInterval(reportToParent, reportEveryMs)
   reportToParent()
-  // Otherwise the process would keep 450 MiB after a backlog.
+  // Gives memory back when idle; otherwise the process would keep 450 MiB after a backlog.
   releaseMemoryWhenIdle()
 
   const end = await worker.run(stopping.signal).catch(cause => {
@@ -95,7 +96,10 @@ export async function runWorkCommand(options: { testClock?: string; testGeoip?: 
   process.exit(end === 'not_owner' ? 3 : 0)
 }
 
-/** Otherwise this worker would take the log from the worker of `serve`; that worker would end, restart and take it back. */
+/**
+ * Refuses to start next to `serve`: this worker would take the log from the worker of `serve`, which would end, restart and
+ * take it back.
+ */
 function refuseIfLocked(dataFolder: string): void {
   let holder: LockHolder | null
   try {

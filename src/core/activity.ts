@@ -31,9 +31,9 @@ export interface NewActivity {
   readonly itemName: string
   /** `created`, `updated`, `deleted`, or another verb for an action that changes no fields. */
   readonly activity: string
-  /** Under the private API's field names. Empty for a flag: its versions record its changes. */
+  /** The changed fields, by their names in the private API. Empty for a flag, whose versions record its changes. */
   readonly changes: readonly JsonChange[]
-  /** The version that a flag got. */
+  /** The flag's version after the change; absent for other items. */
   readonly version?: number
 }
 

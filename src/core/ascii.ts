@@ -33,6 +33,6 @@ export const ascii = {
   lowerZ: 0x7a,
   openBrace: 0x7b,
   closeBrace: 0x7d,
-  /** Turns an upper-case letter into lower case, and `]` into `}`. */
+  /** The bit that turns an upper-case letter into lower case, and `]` into `}`. */
   caseBit: 0x20,
 }

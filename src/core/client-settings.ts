@@ -10,7 +10,7 @@ const textSetting = (maxLength: number) => ({ schema: orNull({ type: 'string', m
 const listSetting = (items: JsonSchema, maxItems: number, description?: string) => ({
   schema: orNull({ type: 'array', items, maxItems, ...describeIfGiven(description) }),
 })
-/** @param names its members that mean something here; misspelt ones in a body are refused. */
+/** @param names the setting's members that have an effect; misspelt members in a body are refused. */
 const objectSetting = (description?: string, names: readonly string[] = []) => ({
   schema: orNull({
     ...{ type: 'object', ...describeIfGiven(description) },

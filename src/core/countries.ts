@@ -68,7 +68,7 @@ const countries: ReadonlyMap<string, Country> = new Map(
   ),
 )
 
-/** @param code ISO 3166-1 alpha-2, upper case. @returns null when no country has it. */
+/** @param code ISO 3166-1 alpha-2, upper case. @returns null when no country has this code. */
 export function countryOf(code: string): Country | null {
   return countries.get(code) ?? null
 }

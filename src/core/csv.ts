@@ -31,7 +31,7 @@ export interface CsvShape {
 export const plainCsv: CsvShape = { delimiter: ',', rowEnd: '\n', hasEscapes: false }
 
 /**
- * @param row one row. Line breaks within quotes belong to their cell; one at the end is ignored.
+ * @param row one row. Line breaks within quotes belong to their cell; a line break at the row's end is ignored.
  * @returns null for more than `cellsMax` cells.
  */
 export function splitCsvRow(
@@ -141,12 +141,12 @@ function unescapeText(text: string, delimiter: CsvDelimiter, escapes: Escapes): 
   return from === 0 ? text : copiedPart + next + text.slice(from)
 }
 
-/** How many pieces of a text are concatenated before it is copied. */
+/** How many pieces are concatenated into a text before the text is copied. */
 const copiedPieces = 4_096
 
 /**
- * V8 keeps all pieces of a concatenated text. For a cell of quotes, these take fifty times the bytes of the cell. A copy is
- * flat.
+ * Copies a concatenated text, so that V8 frees its pieces: for a cell of quotes, they take fifty times the bytes of the
+ * cell.
  */
 function copyText(text: string): string {
   return JSON.parse(JSON.stringify(text)) as string

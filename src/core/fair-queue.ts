@@ -21,7 +21,7 @@ interface Share<Job> {
 }
 
 interface Group<Job> {
-  /** By sender, in the order of their turns. Only senders with jobs. */
+  /** The queued jobs by sender, in the order of the senders' turns. Only senders with jobs. */
   readonly shares: Map<string, Share<Job>>
   jobCount: number
   bytes: number
@@ -29,7 +29,7 @@ interface Group<Job> {
 
 export class FairQueue<Job extends QueuedJob> {
   readonly #limits: FairQueueLimits
-  /** In the order of their turns. Only groups with jobs. */
+  /** The groups that have jobs, in the order of their turns. */
   readonly #groups = new Map<string, Group<Job>>()
   #jobCount = 0
   #bytes = 0

@@ -30,11 +30,11 @@ export type GeoipLocation = { readonly [key in GeoipKey]?: JsonValue } & {
 }
 
 export interface GeoipProperties {
-  /** For the event: only the keys that were found. */
+  /** Properties for the event: only the keys that were found. */
   readonly event: JsonObject
   /** For `$set`: all 15 keys, null when not found, plus further subdivisions found. */
   readonly set: JsonObject
-  /** For `$set_once`: the same under `$initial_geoip_…`. */
+  /** For `$set_once`: the same values under `$initial_geoip_…`. */
   readonly setOnce: JsonObject
 }
 
@@ -59,7 +59,7 @@ export function toEvaluationProperties(location: GeoipLocation): PropertyBag {
   return properties
 }
 
-/** Source: docs/wire/ingestion.md 7; vectors. */
+/** The properties that an event and its person get. Source: docs/wire/ingestion.md 7; vectors. */
 export function toGeoipProperties(location: GeoipLocation): GeoipProperties {
   const properties = { event: {} as JsonObject, set: {} as JsonObject, setOnce: {} as JsonObject }
   for (const key of geoipKeys) addKey(properties, key, location[key] ?? null)

@@ -22,7 +22,7 @@ export interface JsonChange {
 
 /** Changes of a member that take no more text than this are listed one by one, however small the member is. */
 const detailCharsMin = 10_000
-/** How much text a change takes in addition to its path and values. */
+/** How many characters a change takes in addition to its path and values. */
 const charsPerChange = 50
 
 /**
@@ -48,7 +48,7 @@ function diffMember(path: string, before: JsonValue | undefined, after: JsonValu
   return listWithin(detailCharsMin) ?? listWithin(countChars(whole)) ?? [whole]
 }
 
-/** Negative `charsLeft`: the changes take too much text, and the rest of them is not collected. */
+/** Once `charsLeft` is negative, the changes take too much text, and no more of them are collected. */
 interface Found {
   readonly changes: JsonChange[]
   charsLeft: number
@@ -79,7 +79,7 @@ function collectMemberChanges(
   after: JsonValue | undefined,
   found: Found,
 ): void {
-  // Checked first because most values are the same, and then need no path.
+  // Checked before a path is built, because most values are the same and then need no path.
   if (isSameScalar(before, after)) return
   const path = parentPath === '' ? String(key) : `${parentPath}.${key}`
   if (before !== undefined && after !== undefined) collectChanges(path, before, after, found)
@@ -100,7 +100,7 @@ function listKeys(before: JsonObject, after: JsonObject): string[] {
   return [...new Set([...Object.keys(before), ...Object.keys(after)])]
 }
 
-/** False for lists and objects, unless they are the same one. */
+/** False for two lists or objects, even equal ones, unless they are the same instance. */
 function isSameScalar(before: JsonValue | undefined, after: JsonValue | undefined): boolean {
   if (before === after) return true
   return isNumber(before) && isNumber(after) && toCompactJson(before) === toCompactJson(after)

@@ -59,7 +59,7 @@ export function removeMembers(text: string, names: ReadonlySet<string>): string 
   return editMembers(text, findMembersNamed(text, { nameAt }), () => null)
 }
 
-/** A few names that are looked for in many texts. The length alone rules out most other keys. */
+/** A few names that are looked for in many texts. The length of a key alone rules out most other keys. */
 export class MemberNames {
   readonly #byLength: string[][] = []
   readonly #all: ReadonlySet<string>
@@ -74,8 +74,8 @@ export class MemberNames {
   }
 
   /**
-   * The name that the JSON string from `start` to `end` spells; null for any other. @param hasEscapes whether the text has
-   * `\u` escapes.
+   * The name that the JSON string from `start` to `end` spells; null for any other string. @param hasEscapes whether the
+   * text has `\u` escapes.
    */
   nameAt(text: string, start: number, end: number, hasEscapes: boolean): string | null {
     if (hasEscapes) {
@@ -91,17 +91,17 @@ export class MemberNames {
 /** Where a member is in the text of its object. */
 export interface JsonMember {
   readonly name: string
-  /** Where its key begins, and its value. */
+  /** The indexes at which the member's key and its value begin. */
   readonly start: number
   readonly valueStart: number
-  /** The index after its value; blanks may lie between. */
+  /** The index of the comma or brace after the value; blanks may lie between. */
   readonly end: number
 }
 
 /** The members with these names, in their order, repeats included. @param text valid JSON text of an object. */
 export function findMembersNamed(text: string, names: Pick<MemberNames, 'nameAt'>): JsonMember[] {
   const members: JsonMember[] = []
-  // Only such an escape can spell a character of a name.
+  // Only a `\u` escape can stand for a character of a name.
   const hasEscapes = text.includes('\\u')
   let start = skipBlanks(text, text.indexOf('{') + 1)
   while (text.charCodeAt(start) !== closeBrace) {
@@ -128,7 +128,7 @@ export function editMembers(
   edit: (member: JsonMember) => string | null | undefined,
 ): string {
   let edited = ''
-  // The text before this has been copied or left out.
+  // The text before this index has been copied or left out.
   let done = 0
   let isAnyKept = false
   const first = skipBlanks(text, text.indexOf('{') + 1)
@@ -257,13 +257,13 @@ function opensMoreThan(text: string, countMax: number): boolean {
 
 /** Whether the text holds more than `valuesMax` values. A parsed value takes tens of bytes, however short its text. */
 export function hasMoreValuesThan(text: string, valuesMax: number): boolean {
-  // A value has at least one character, and another one separates it from the next.
+  // A value has at least one character, and another character separates it from the next value.
   return text.length >= 2 * valuesMax && hasMoreSeparatorsThan(text, valuesMax - 1, comma)
 }
 
 /**
- * Whether the text has more than `fieldsMax` objects, lists and fields of objects together. Parsing and checking each
- * takes about a microsecond, ten times as long as a value in a list.
+ * Whether the text has more than `fieldsMax` objects, lists and fields of objects together. Parsing and checking one of
+ * these takes about a microsecond, ten times as long as a value in a list.
  */
 export function hasMoreFieldsThan(text: string, fieldsMax: number): boolean {
   return text.length > fieldsMax && hasMoreSeparatorsThan(text, fieldsMax, colon)

@@ -9,7 +9,7 @@ import {
   isRawNumber,
   type JsonValue,
   parseJson,
-  parsePlainJson,
+  parseJsonWithDoubles,
   toComparableText,
   toPlainNumbers,
 } from './json.ts'
@@ -65,7 +65,7 @@ describe('parseJson', () => {
       fc.property(fc.array(object, { maxLength: 4 }), fc.integer(), (list, seed) => {
         const text = spelledJson(list, seededRandom(seed))
         const expected = JSON.stringify(list)
-        assert.equal(JSON.stringify(parsePlainJson(text)), expected)
+        assert.equal(JSON.stringify(parseJsonWithDoubles(text)), expected)
         assert.equal(JSON.stringify(toPlainNumbers(parseJson(text))), expected)
         assert.equal(JSON.stringify(parseJson(`[1.0,${text}]`)), `[1.0,${expected}]`)
       }),
@@ -83,7 +83,7 @@ describe('parseJson', () => {
     ] as const
     const others = cases.map(([text, spelled]) => misreadFromNowOn(text, spelled))
     for (const [text, , key] of cases)
-      for (const value of [parseJson(text), parsePlainJson(text)])
+      for (const value of [parseJson(text), parseJsonWithDoubles(text)])
         assert.equal(Object.keys(value as object).at(-1), key)
     assert.equal(others.length, cases.length)
   })

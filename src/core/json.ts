@@ -35,7 +35,7 @@ const startsAsNumber = /^\s*[-\d]/
  * Source: docs/wire/evaluation.md 0.
  */
 export function parseJson(text: string): JsonValue {
-  // The engine refuses invalid JSON here, with its own message, so that the reader of literals has nothing to check.
+  // The engine refuses invalid JSON here, with its own message, so that `JsonReader` has nothing to check.
   const value = JSON.parse(text) as JsonValue
   return mayNeedNumberLiterals(text) || hasEscapedKey(text) ? new JsonReader(text, parseNumberOrLiteral).value() : value
 }
@@ -45,7 +45,7 @@ export function parseJson(text: string): JsonValue {
  * keys correctly. As fast as `JSON.parse` unless a key is written with an escape.
  * @throws SyntaxError for text that is not JSON.
  */
-export function parsePlainJson(text: string): unknown {
+export function parseJsonWithDoubles(text: string): unknown {
   const value: unknown = JSON.parse(text)
   return hasEscapedKey(text) ? new JsonReader(text, Number).value() : value
 }
@@ -114,7 +114,7 @@ export function mergeObjects(base: JsonObject, over: JsonObject): JsonObject {
   return merged
 }
 
-/** Whether lists and objects of a value nest more than `depthMax` deep. Recursive code would overflow the stack. */
+/** Whether lists and objects nest more than `depthMax` deep, so that recursive code could overflow the stack. */
 export function isDeeperThan(value: JsonValue, depthMax: number): boolean {
   return mayNest(value) && nestsBeyond(value, depthMax)
 }
@@ -222,20 +222,20 @@ function formatFloat(value: number): string {
   return /[.e]/.test(text) ? text : `${text}.0`
 }
 
-/** If a key has such a unit, sorting by UTF-16 units may differ from sorting by code points. */
+/** A key with such a UTF-16 unit may sort differently by UTF-16 units than by code points. */
 const surrogateOrHigher = /[\ud800-\uffff]/
 
-/** Only the engine's fast comparison is used on keys: anyone may send many long keys with a long common prefix. */
+/** Uses only the engine's native comparison, since anyone may send many long keys with a long common prefix. */
 function sortByCodePoint(keys: string[]): string[] {
   if (!keys.some(key => surrogateOrHigher.test(key))) return keys.sort()
-  // Bytes of UTF-8 sort as code points do.
+  // UTF-8 bytes sort in the same order as code points.
   const entries = keys.map(key => ({ key, bytes: Buffer.from(key) }))
   return entries.sort((a, b) => Buffer.compare(a.bytes, b.bytes)).map(({ key }) => key)
 }
 
-/** A double reproduces an integer of this many digits. */
+/** A double reproduces every integer of up to this many digits. */
 const exactDigitsMax = 15
-/** The engine does not copy a longer slice, so that such a slice would keep the whole text in memory. */
+/** Slices up to this length are copied by the engine. A longer slice would keep the whole text in memory. */
 const copiedCharsMax = 12
 
 /**
@@ -246,7 +246,7 @@ class JsonReader {
   readonly #text: string
   readonly #numberOf: (literal: string) => JsonValue
   #at = 0
-  /** The first backslash at or after the place last searched from; the text's length when there is none. */
+  /** Index of the first backslash at or after the place last searched from; the text's length when there is none. */
   #escapeAt = -1
 
   /** @param numberOf makes a number of any literal but a short integer. */
@@ -257,7 +257,7 @@ class JsonReader {
 
   value(): JsonValue {
     const root: JsonValue[] = []
-    /** The list or object that contains the current value, and those around it. */
+    /** `holder` is the list or object that contains the current value; `around` has those that contain `holder`. */
     let holder: JsonValue[] | JsonObject = root
     const around: (typeof holder)[] = []
     do {
@@ -291,7 +291,7 @@ class JsonReader {
     return root[0]!
   }
 
-  /** A whole value, or a list or an object that has just been opened. */
+  /** Reads a whole value, or only the opening of a list or an object. */
   #readStart(unit: number): JsonValue {
     switch (unit) {
       case quote:

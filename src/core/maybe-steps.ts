@@ -1,5 +1,5 @@
 /**
- * A value, or the steps that compute it when computing it at once would hold the event loop. Each step is short, and the
+ * A value; or the steps that compute it, if computing it at once would block the event loop. Each step is short, and the
  * caller may do something else between two steps. T itself must not be an iterator.
  */
 export type MaybeSteps<T> = T | Steps<T>

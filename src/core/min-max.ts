@@ -1,4 +1,4 @@
-// The least and the greatest of many numbers. `Math.min(...list)` overflows the stack at about 100,000 of them.
+// The least and the greatest of many numbers. A loop, since `Math.min(...list)` overflows the stack at about 100,000.
 
 /** Infinity for no numbers. */
 export function minOf(numbers: Iterable<number>): number {

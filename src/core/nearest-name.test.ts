@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { findAbbreviatedName, findNearestName, findTypoCandidate } from './nearest-name.ts'
+import { findAbbreviatedName, findIntendedName, findNearestName } from './nearest-name.ts'
 
-describe('findTypoCandidate', () => {
+describe('findIntendedName', () => {
   const names = ['key', 'name', 'filters', 'active', 'tags', 'distinct_id', 'rollout_percentage']
 
   it('finds the name that was misspelt: with a letter added, missing, replaced, swapped or in another case', () => {
@@ -18,16 +18,16 @@ describe('findTypoCandidate', () => {
       ['distinctId', 'distinct_id'],
       ['rollout-percentage', 'rollout_percentage'],
     ] as const)
-      assert.equal(findTypoCandidate(name, names), meant, name)
+      assert.equal(findIntendedName(name, names), meant, name)
   })
 
   it('ignores names that differ by more than a slip, however long they are', () => {
     for (const name of ['foo', 'id', '', 'features', 'archived', 'status', 'rollout_conditions', 'x'.repeat(1_000_000)])
-      assert.equal(findTypoCandidate(name, names), null, name.slice(0, 20))
+      assert.equal(findIntendedName(name, names), null, name.slice(0, 20))
   })
 
   it('chooses the nearest name, and the first of equally near names', () => {
-    assert.equal(findTypoCandidate('tagz', ['tagsy', 'tagy', 'tags']), 'tagy')
+    assert.equal(findIntendedName('tagz', ['tagsy', 'tagy', 'tags']), 'tagy')
   })
 })
 

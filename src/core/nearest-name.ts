@@ -1,5 +1,5 @@
-// Finds the known name that an unknown name was probably meant to be: either the nearest in any case, or only one that
-// is a typing error away. Callers decide what to do with it.
+// Finds the known name that an unknown name was probably meant to be: either the nearest name, however far, or only a name
+// that is a typing error away. Callers decide what to do with it.
 
 /**
  * @param spellingsOf the texts that a candidate is compared by; the candidate itself by default.
@@ -16,16 +16,16 @@ export function findNearestName<T extends string>(
 /** A text with more typing errors is taken for another name, even if it is long. */
 const slipsMax = 3
 const charsPerSlip = 3
-/** Far longer than any known name, so that truncating a longer text loses no match. */
+/** Texts are truncated to this length, which loses no match, because it is far longer than any known name. */
 const comparedCharsMax = 100
 
 /**
- * The candidate that `name` is a typing error of: one change per three characters, at most three, ignoring case. A name
- * far longer than every candidate costs nothing.
+ * The candidate that `name` is a typing error of: one change per three characters, at most three, ignoring case. A name far
+ * longer than every candidate takes no time.
  * @returns null when no candidate is near; `name` may then be correct.
  * Source: ours.
  */
-export function findTypoCandidate<T extends string>(
+export function findIntendedName<T extends string>(
   name: string,
   candidates: readonly T[],
   spellingsOf: (candidate: T) => readonly string[] = candidate => [candidate],
@@ -84,8 +84,8 @@ function findNearestWithin<T extends string>(
 }
 
 /**
- * How many characters to insert, delete, replace or swap with their neighbour. Our own, because a swap is the most common
- * typing error and the usual libraries count it as two changes. Source: ours,
+ * How many characters must be inserted, deleted, replaced or swapped with their neighbour to turn `a` into `b`. Our own,
+ * because a swap is the most common typing error and the usual libraries count it as two changes. Source: ours,
  * docs/decisions/0043-what-we-wrote-ourselves.md.
  */
 function editDistance(a: string, b: string): number {

@@ -2,7 +2,7 @@
 // whole takes tens of milliseconds if its numbers have to keep their literals; walking over it takes a few.
 
 import { ascii } from './ascii.ts'
-import { isJsonObject, type JsonValue, type PropertyBag, parseJson, parsePlainJson, setOwnValue } from './json.ts'
+import { isJsonObject, type JsonValue, type PropertyBag, parseJson, parseJsonWithDoubles, setOwnValue } from './json.ts'
 import { findStringEnd, findValueEnd, readKeyAt } from './json-text.ts'
 
 const { comma, colon, openBrace, closeBrace } = ascii
@@ -43,7 +43,7 @@ export function pickProperties(text: string, names: ReadonlySet<string>): Proper
 }
 
 function parseValueText(text: string): JsonValue {
-  return text.length > literalCharsMax ? (parsePlainJson(text) as JsonValue) : parseJson(text)
+  return text.length > literalCharsMax ? (parseJsonWithDoubles(text) as JsonValue) : parseJson(text)
 }
 
 function expectChar(text: string, at: number, char: number): void {

@@ -1,4 +1,4 @@
-// Text from others, for a terminal or a page that a person reads.
+// Escapes text from clients for a terminal or a page that people read.
 
 /**
  * Text from clients must not move the cursor, change a line's direction, break the line or hide in it. So control and

@@ -18,7 +18,7 @@ export class ProjectQueue {
   readonly #fullError: () => Error
   readonly #projects = new Map<number, ProjectState>()
 
-  /** @param fullError makes what `run` throws when too many queries of a project wait. */
+  /** @param fullError creates the error that `run` throws when too many queries of a project wait. */
   constructor(limits: ProjectQueueLimits, fullError: () => Error) {
     this.#limits = limits
     this.#fullError = fullError
@@ -26,8 +26,8 @@ export class ProjectQueue {
 
   /**
    * Runs `query` when there is a free place. A waiting query whose signal aborts leaves the queue.
-   * @param onAdmitted called at once when the query runs or waits, but not when it is refused. @throws the full error when
-   * the project's queue is full; the signal's reason when it aborted before the start.
+   * @param onAdmitted called at once when the query runs or waits, but not when it is refused. @throws the result of
+   * `fullError` when the project's queue is full; the signal's reason when it aborted before the start.
    */
   async run<T>(
     projectId: number,

@@ -19,7 +19,7 @@ import {
  * day, computed at the edge; 2 does so with state, so that visitors can be identified and have sessions.
  */
 export type CookielessMode = 0 | 1 | 2
-/** For new projects: a page that asks for the mode can only mean that its visitors should be counted. */
+/** The mode of new projects: a page that asks for cookieless mode can only mean that its visitors should be counted. */
 export const newCookielessMode: CookielessMode = 1
 
 /** Per UTC month; null = unlimited, 0 = always exceeded. */
@@ -41,8 +41,8 @@ function quotaField<const N extends string>(name: N) {
 const onOff = (description?: string) => ({ type: 'boolean', ...(description !== undefined && { description }) })
 
 /**
- * A project's settings for its live events. Those that PostHog has keep its names. Source: docs/wire/ingestion.md 6.1,
- * 6.2, 6.9, 13.
+ * A project's settings for its live events. Settings that PostHog has too keep PostHog's names. Source:
+ * docs/wire/ingestion.md 6.1, 6.2, 6.9, 13.
  */
 const ingestion = {
   /** A live event that is older than this when it arrives is dropped; null for no limit. */
@@ -59,7 +59,7 @@ const ingestion = {
     schema: onOff('Process every event without a person profile.'),
     initial: false,
   }),
-  /** Stores only the first of an id's equal `$feature_flag_called` events each UTC day; usage counts all of them. */
+  /** Stores only the first of a distinct id's equal `$feature_flag_called` events per UTC day; usage counts all. */
   deduplicatesFlagCalls: booleanField('feature_flag_called_dedup', {
     schema: onOff(
       'Store only the first of identical $feature_flag_called events per distinct id and UTC day; usage counts all of them.',
@@ -114,7 +114,7 @@ export const projectResource = {
       schema: onOff('Add `$geoip_…` properties of the IP address to events. Flag evaluation always uses them.'),
       initial: true,
     }),
-    /** 1 or 2: whether `exact` knows boolean-like values. Source: docs/wire/evaluation.md 5.9. */
+    /** 1 or 2: whether the operator `exact` treats boolean-like values specially. Source: docs/wire/evaluation.md 5.9. */
     propertyMatchingVersion: integerField('property_matching_version', {
       schema: {
         anyOf: [{ const: 1 }, { const: 2 }],
@@ -135,7 +135,7 @@ export type Project = ItemOf<typeof projectResource>
 /** A project's secret keys (`phs_…`), masked for display; null when there is none. */
 export interface SecretKeys {
   readonly primary: string | null
-  /** The previous key after a rotation; valid until it is deleted or the next rotation. */
+  /** The previous key after a rotation; it is valid until it is deleted or the key is rotated again. */
   readonly backup: string | null
 }
 

@@ -9,7 +9,7 @@ export interface PageHeaders {
   readonly 'user-agent'?: string | undefined
 }
 
-/** Apps have no page, so the user agent decides. Source: ours, after PostHog's own check. */
+/** An app has no page, so its user agent decides. Source: ours, after PostHog's own check. */
 const appAgents = ['posthog-android', 'posthog-ios', 'posthog-react-native', 'posthog-flutter']
 
 /** @param domains hosts from `parseRecordingHost`; when empty, every page may be recorded. */
@@ -36,10 +36,7 @@ function parseHost(url: string | undefined): string | null {
   return host === undefined || host === '' ? null : host
 }
 
-/**
- * `*` matches any text. The texts between the `*` are searched for from left to right, so that time is linear in their
- * number.
- */
+/** `*` matches any text. The texts between the `*` are searched for from left to right, in time linear in their number. */
 function matchesDomain(domain: string, host: string): boolean {
   const [first, ...rest] = domain.split('*') as [string, ...string[]]
   const last = rest.pop()

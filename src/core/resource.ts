@@ -1,5 +1,5 @@
-// Declares a resource once: its columns, the bodies that set its fields, its JSON in the private API and its entries in
-// the activity log follow from the fields. What a write decides stays in `services/manage`.
+// Declares a resource once: its columns, the bodies that set its fields, its JSON in the private API and its entries in the
+// activity log follow from the fields. The rules for writes are in `services/manage`.
 
 import type { Author } from './author.ts'
 import { getOwnValue, type JsonObject, type JsonValue, mergeObjects, setOwnValue } from './json.ts'
@@ -13,10 +13,9 @@ interface KindValues {
   integer: number
   boolean: boolean
   object: JsonObject
-  /** Lists of texts and of numbers. */
   texts: readonly string[]
   integers: readonly number[]
-  /** An object whose fields are declared too. */
+  /** An object whose fields are declared too (`Field.fields`). */
   group: object
   /** An object whose members appear next to the other fields in the private API. */
   members: JsonObject
@@ -30,30 +29,31 @@ export interface Field<T = unknown, N extends string = string, C extends string 
   readonly kind: FieldKind
   /** The name in the private API. */
   readonly name: N
-  /** The name of the column, usually the same. */
+  /** The name of the column, usually the same as `name`. */
   readonly column: C
   readonly isNullable: boolean
   /** JSON Schema of the value in a body; null for a field that no body sets. */
   readonly schema: JsonSchema | null
-  /** Whether answers show the field. */
+  /** Whether responses of the private API show the field. */
   readonly isShown: boolean
   /** Whether the activity log shows the field too: usually when a body may set it. */
   readonly isLogged: boolean
   /**
-   * For a field of kind `members`: its members, in the order of answers. If none are declared, answers show every member.
+   * For a field of kind `members`: its members, in the order in which responses show them. If none are declared, responses
+   * show every member.
    */
   readonly members: Readonly<Record<string, Member>>
   /** For a field of kind `group`: its fields. */
   readonly fields: ResourceFields
   /** The fields of the group appear next to the other fields in the private API. */
   readonly isFlat: boolean
-  /** The value in a new item that does not set it; a nullable field is null then. */
+  /** The field's value in a new item whose body does not set it. If absent, a nullable field is null then. */
   readonly initial?: T
 }
 
 export interface Member {
   readonly schema: JsonSchema
-  /** Shown in answers in place of null. */
+  /** The value that responses show in place of null. */
   readonly shown?: JsonValue
 }
 
@@ -66,7 +66,7 @@ export interface Resource {
   readonly required: readonly string[]
   /** A deleted item keeps its row, in a column `deleted`, and its id is never used again. */
   readonly keepsDeleted?: true
-  /** Flag evaluation and browsers do not depend on it, so a write leaves the revision of definitions as it is. */
+  /** A write does not change the revision of definitions: flag evaluation and browsers do not use this resource. */
   readonly keepsRevision?: true
 }
 
@@ -81,7 +81,7 @@ export type RequiredKey<R extends Resource> = {
   [K in keyof R['fields']]: NameOf<R['fields'][K]> extends R['required'][number] ? K : never
 }[keyof R['fields']]
 
-/** What a body says of the fields, by their names; the members of a field of kind `members` are not typed. */
+/** The fields that a body sets, by name; the members of a field of kind `members` are not typed. */
 export type BodyOf<R extends Resource> = {
   readonly [K in keyof R['fields'] as NameOf<R['fields'][K]>]?: ValueOf<R['fields'][K]> extends infer T
     ? R['fields'][K]['kind'] extends 'instant'
@@ -143,7 +143,7 @@ export const instantField = <const N extends string>(name: N, options: Options<n
   declareField<number, N>('instant', name, options)
 export const authorField = <const N extends string>(name: N) => declareField<Author, N>('author', name, {})
 
-/** The field, stored in a column with another name. */
+/** A copy of the field that is stored in a column with another name. */
 export function storeInColumn<T, N extends string, const C extends string>(
   column: C,
   field: Field<T, N>,
@@ -168,7 +168,7 @@ export const instantSchema: JsonSchema = {
   description: "A time with offset, a date, or a local time in the project's time zone.",
 }
 
-/** The values of a new item that its writer does not set. */
+/** A new item's initial values for the fields that its body does not set. */
 export function buildInitialFields<R extends Pick<Resource, 'fields'>>({ fields }: R): Partial<ItemOf<R>> {
   const values = Object.entries(fields).flatMap(([key, { initial, isNullable }]) =>
     initial !== undefined ? [[key, initial]] : isNullable ? [[key, null]] : [],
@@ -193,7 +193,7 @@ export function patchItem<R extends Resource>(
   return patched as ItemOf<R>
 }
 
-/** The item by the names of its fields, without its author. */
+/** The item as the private API shows it, with the names of its fields, but without its author. */
 export function toShownItem<R extends Resource>({ fields }: R, item: ItemOf<R>): JsonObject {
   return showFields(Object.entries(fields), item)
 }
@@ -231,7 +231,7 @@ function showMembers(members: Field['members'], value: JsonObject, shown: JsonOb
 /**
  * The fields that a body sets; for a field of kind `group` or `members`, an object with what it sets. Null means the
  * initial value of a field that is never null.
- * @param readInstant reads a time; its error is returned.
+ * @param readInstant reads a time; if it fails, its error is returned.
  */
 export function readFields<R extends Pick<Resource, 'fields'>, E>(
   { fields }: R,

@@ -25,14 +25,14 @@ export const scopeObjects = [
 
 const knownScopes = new Set(['*', ...scopeObjects.flatMap(object => [`${object}:read`, `${object}:write`])])
 
-/** A longer text is not a typing error, so only its start is compared. */
+/** A longer text cannot be a mistyped scope, so only its start is compared. */
 const comparedCharsMax = 40
 
 export function isKnownScope(scope: string): boolean {
   return knownScopes.has(scope)
 }
 
-/** The scope that was probably meant. It suggests write only if the text said `write`. */
+/** The scope that was probably meant: a write scope only if the text said `write`. */
 export function findNearestScope(scope: string): string {
   const [object = '', action] = scope.slice(0, comparedCharsMax).toLowerCase().split(/[:.]/)
   const nearest = findNearestName(object, scopeObjects, known => [known, ...known.split('_')])

@@ -1,7 +1,7 @@
-// The time used to decide what is old enough to be deleted. A wall clock that was set, or reset by the machine, may
-// show any time, and what is deleted because of it is lost. So the wall clock alone is not enough: time that passed
-// while a process ran is certain, and any other movement of the clock is trusted only as far as the clock has stayed at
-// least that far ahead through a day of running. Source: ours,
+// The time used to decide what is old enough to be deleted. A wall clock that was set, or reset by the machine, may show
+// any time, and data deleted because of a wrong time is lost. So the wall clock alone is not enough: time that passed while
+// a process ran is certain, and any other movement of the clock is trusted only as far as the clock has stayed at least
+// that far ahead through a day of running. Source: ours,
 // docs/decisions/0056-nothing-is-deleted-on-one-look-at-the-clock.md.
 
 import { dayMs } from './time.ts'
@@ -9,26 +9,28 @@ import { dayMs } from './time.ts'
 export interface TrustedTime {
   /**
    * Epoch ms: the time that has certainly been reached, or what the wall clock showed when it was last trusted. Near 0
-   * before that.
+   * before the clock is first trusted.
    */
   readonly atMs: number
   /**
-   * While the wall clock is not trusted: how far ahead of `atMs` it has been, at least, during `stoodMs`; negative when
-   * it is earlier. 0 otherwise.
+   * While the wall clock is not trusted: the least that it has been ahead of `atMs` during `stoodMs`; negative when it is
+   * behind. 0 while it is trusted.
    */
   readonly aheadMs: number
-  /** How long processes have run during that time, all together; 0 while the wall clock is trusted. */
+  /** How long processes have run, in total, since the wall clock has been that far ahead; 0 while it is trusted. */
   readonly stoodMs: number
 }
 
 /**
- * A gain up to this is trusted at once: a restart takes less, and a clock wrong by less deletes hardly anything too early.
+ * A deviation of the wall clock up to this is trusted at once: a restart takes less, and a clock that is wrong by less
+ * deletes hardly anything too early.
  */
 export const trustedMsMax = 3_600_000
 /** How long a clock must stay where it jumped to, or further ahead, before it is trusted. */
 export const clockSettleMs = dayMs
 /**
- * An `atMs` below this only counts how long processes have run, since a clock that shows so early a time is never trusted.
+ * An `atMs` below this only shows how long processes have run, since a clock that shows such an early time is never
+ * trusted.
  */
 const begunMs = 365 * dayMs
 
@@ -40,14 +42,14 @@ export function updateTrustedTime(last: TrustedTime | null, nowMs: number, elaps
   const atMs = (last?.atMs ?? 0) + elapsedMs
   const aheadMs = nowMs - atMs
   if (Math.abs(aheadMs) <= trustedMsMax) return trustClock(nowMs)
-  // While a machine runs, a clock that is ahead stays equally far ahead. After the machine was off or asleep, which happens
-  // every day, its clock is further ahead by that time: this confirms the earlier reading just as well. A clock that moves
-  // back does not confirm the earlier reading.
+  // While a machine runs, a clock that is ahead stays equally far ahead. After the machine was off or asleep, which may
+  // happen every day, its clock is further ahead by the time that passed: this confirms the earlier reading just as well. A
+  // clock that moves back does not confirm the earlier reading.
   const isConfirmed = last !== null && last.aheadMs !== 0 && last.aheadMs - aheadMs <= trustedMsMax
   if (!isConfirmed) return { atMs, aheadMs, stoodMs: 0 }
   const stoodMs = last.stoodMs + elapsedMs
   if (stoodMs < clockSettleMs) return { atMs, aheadMs: last.aheadMs, stoodMs }
-  // What the clock gained during that time has not been observed for a day yet, so it must be confirmed separately.
+  // Any further gain of the clock has not been observed for a whole day yet, so it must be confirmed separately.
   return updateTrustedTime({ atMs: atMs + last.aheadMs, aheadMs: 0, stoodMs: 0 }, nowMs, 0)
 }
 

@@ -2,7 +2,7 @@
 
 import { dayMs } from './time.ts'
 
-/** Counts of the live events that are stored, each counted once. */
+/** Counts of stored live events; an event that was sent repeatedly counts once. */
 export interface LiveUsage {
   /** All live events; the next three counts are parts of this one. */
   readonly eventsCharged: number

@@ -1,5 +1,5 @@
 // Keeps the connections of a process below its limit of open files, beyond which nothing can be opened, not even by the
-// thread that writes the log. At the limit, one connection of the address that has the most is closed, so an address
+// thread that writes the log. At the limit, a connection of the address with the most connections is closed, so an address
 // suffers only from its own connections. The requests of a connection are started one at a time, each after the system has
 // taken all of the previous answer. A connection with too many waiting requests is closed.
 
@@ -8,7 +8,7 @@ import type { Socket } from 'node:net'
 import { findSenderNetwork, removeIpv4Mapping } from '#wire/address/client-address.ts'
 import type { AnswerBudget } from './answers/answer-budget.ts'
 
-/** Open files reserved for the stores, the decode threads and queries; an idle front has some 60 open. */
+/** Open files reserved for the stores, the decode threads and queries; an idle front has some 60 files open. */
 const filesReserved = 256
 /** Each connection may hold 16 KiB of unfinished headers, so all of them together hold at most 256 MiB. */
 const connectionsMax = 16_384
@@ -67,8 +67,8 @@ interface Network {
 }
 
 /**
- * How many connections of the fullest networks are examined for one new connection; for the next, the search continues
- * after them.
+ * How many connections of the fullest networks are examined for one new connection. The search for the next new connection
+ * continues after them.
  */
 const looksMax = 64
 
@@ -76,7 +76,7 @@ export class Connections {
   readonly #answers: AnswerBudget | null
   readonly #max: number
   readonly #onEnd: (reason: ConnectionEndReason) => void
-  /** Each entry starts the next request of a connection whose last answer the system has taken. */
+  /** Functions that each start the next request of a connection, once the system has taken its previous answer. */
   readonly #due: (() => void)[] = []
   readonly #networks = new Map<string, Network>()
   /** At index n, the networks that have n connections. */
@@ -102,7 +102,7 @@ export class Connections {
     return this.#count
   }
 
-  /** Options for the watched server. */
+  /** Options with which to create the server to `watch`. */
   get serverOptions(): ServerOptions {
     return this.#answers === null ? {} : { ServerResponse: this.#answers.responses }
   }
@@ -113,8 +113,8 @@ export class Connections {
   }
 
   /**
-   * Wraps `answer` so that each request is started when the previous answers are taken. A second listener would make Node
-   * copy the list of listeners for each request.
+   * Wraps `answer` so that each request is started when the previous answers are taken. A wrapper, because a second
+   * listener would make Node copy the list of listeners for each request.
    */
   noting(answer: RequestListener): RequestListener {
     return (request, response) => {
@@ -179,7 +179,7 @@ export class Connections {
     if (isUnfinished(response)) this.#answers?.note(response, waiting)
   }
 
-  /** Releases a finished request early. Optional: a connection's state is checked whenever it matters. */
+  /** Releases a finished request early. Optional, since other methods check a connection's state themselves. */
   release({ socket, complete }: IncomingMessage, response: ServerResponse): void {
     const connection = (socket as BoundSocket)[connectionOf]
     if (connection === undefined || connection.response !== response || !complete) return
@@ -187,7 +187,7 @@ export class Connections {
     connection.isAnswered = true
   }
 
-  /** Whether an answer was partly sent: the client would mistake another answer for the rest of it. */
+  /** Whether an answer was partly sent. If so, the client would mistake another answer for the rest of it. */
   isWithinAnswer(socket: Socket): boolean {
     const response = (socket as BoundSocket)[connectionOf]?.response ?? null
     return isUnfinished(response) && response.headersSent && !response.writableEnded
@@ -220,7 +220,7 @@ export class Connections {
     this.#count--
   }
 
-  /** Calls `change`, which changes a network's size by one, and updates `#bySize` and `#fullestSize`. */
+  /** Changes a network's size by one, by calling `change`, and then updates `#bySize` and `#fullestSize`. */
   #resize(network: Network, change: () => void): void {
     const { connections, key } = network
     this.#bySize[connections.size]?.delete(network)
@@ -235,7 +235,10 @@ export class Connections {
     while (this.#fullestSize > 0 && this.#bySize[this.#fullestSize]!.size === 0) this.#fullestSize--
   }
 
-  /** @param newcomers the network of the new connection; undefined when that network has no other connection. */
+  /**
+   * Closes one connection. @param newcomers the network of the new connection; undefined when that network has no other
+   * connection.
+   */
   #endLeastNeeded(newcomers: Network | undefined): boolean {
     const size = newcomers?.connections.size ?? 0
     const fullest = this.#bySize[this.#fullestSize]!
@@ -243,7 +246,7 @@ export class Connections {
     const isFullest = newcomers !== undefined && size === this.#fullestSize
     const found = this.#look(isFullest ? [newcomers] : fullest)
     if (found === null || (isFullest && found.state !== 'idle')) return false
-    // An answer is broken off only for an address that has clearly fewer connections.
+    // A connection with an unfinished answer is closed only for an address that has clearly fewer connections.
     if (found.state === 'answering' && this.#fullestSize < size + 2) return false
     this.#onEnd(found.state === 'idle' ? 'idle' : 'crowded')
     this.#remove(found.connection)
@@ -267,7 +270,7 @@ export class Connections {
       }
       if (found?.state === 'idle' || looked.length === looksMax) break
     }
-    // Move the examined connections to the back, so that the next search starts with connections that were not examined.
+    // Moves the examined connections to the back, so that the next search starts with connections that were not examined.
     for (const connection of looked) {
       const { network } = connection
       network.connections.delete(connection)
@@ -300,8 +303,8 @@ interface ParsedSocket {
 }
 
 /**
- * Keeps Node from parsing the rest of what it read from a destroyed connection, which could take a tenth of a second. Has
- * no effect in a version of Node that lacks the parser's hook.
+ * Prevents Node from parsing the rest of the bytes that it read from a destroyed connection, which could take a tenth of a
+ * second. Has no effect in a version of Node that lacks the parser's hook.
  */
 function stopParsing(socket: Socket): void {
   const { parser } = socket as ParsedSocket

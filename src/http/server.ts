@@ -10,7 +10,7 @@ import {
   createMethodNotAllowedError,
   internalError,
   notFound,
-  notFoundOnWire,
+  unknownPublicPath,
   type WireError,
   wireError,
 } from '#wire/wire-error.ts'
@@ -44,7 +44,9 @@ export interface HttpServerOptions {
   readonly metrics: Metrics
   /** Runs before the handlers of `personal_key` and `operator` routes. To refuse, it answers and returns false. */
   readonly authorize: (route: Route, request: FastifyRequest, reply: FastifyReply) => Promise<boolean>
-  /** Charges for bodies until their requests are answered; the server creates its own budget when absent. */
+  /**
+   * Limits the bytes of all bodies together, each until its request is answered; when absent, the server creates a budget.
+   */
   readonly bodyBudget?: BodyBudget
   /** Limits the connections; no limit when absent. */
   readonly connections?: Connections
@@ -78,7 +80,7 @@ const connectionTimeouts = { headersMs: 10_000, requestMs: 60_000, keepAliveMs: 
 
 export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   const { logger, metrics, bodyBudget = new BodyBudget(), random = Math.random, newUuid = randomUUID } = options
-  const nothingHere = options.routes.some(({ group }) => group === 'management') ? notFound : notFoundOnWire
+  const nothingHere = options.routes.some(({ group }) => group === 'management') ? notFound : unknownPublicPath
   const server = Fastify({
     logger: false,
     schemaController: { compilersFactory: noSchemas },
@@ -126,7 +128,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       else done(null, refusedBodies[fault])
     })
   })
-  // Otherwise Fastify itself would answer a QUERY request without a content type, regardless of its path.
+  // Without this, Fastify itself would answer a QUERY request that has no content type, whatever its path.
   server.addHttpMethod('QUERY', { hasBody: false, overrideExisting: true })
 
   for (const route of options.routes) for (const path of listPathSpellings(route.path)) registerRoute(path, route)
@@ -232,7 +234,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     await handleRequest(route, guarded, request, reply)
   }
 
-  /** Answers a refused body. Drains the rest, so that the client sees the answer. */
+  /** Answers a request whose body was refused. Drains the rest of the body, so that the client sees the answer. */
   function refuseBody(route: Route, request: FastifyRequest, reply: FastifyReply): void {
     bodyBudget.drain(request.raw, reply.raw)
     if (request.body === refusedBodies.too_large) {

@@ -21,6 +21,6 @@ export interface BrowserScript {
   readonly hash: string
   /** The whole file. Concurrent callers share the buffer, so it must not be changed. */
   readBytes(): Promise<Buffer>
-  /** The file, compressed once, then kept in memory. Null if it is not compressed or that memory is full: send it plain. */
+  /** The file, compressed once, then kept in memory. Null if it is not compressed or the cache is full: send it plain. */
   readCompressed(packing: ScriptCompression): Promise<Buffer | null>
 }

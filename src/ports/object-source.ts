@@ -1,4 +1,4 @@
-// Files stored elsewhere that an import reads: a bucket, or addresses of a list.
+// Files stored elsewhere that an import reads, in a bucket or at a list of addresses.
 
 /** A file as listed. */
 export interface SourceObject {

@@ -9,11 +9,11 @@ export interface ParquetColumn {
 
 export type ParquetValue = string | number | boolean | null
 
-/** Every method rejects once the writing has failed. */
+/** A file that is being written. Once writing has failed, every method rejects. */
 export interface ParquetFile {
   /** Adds some rows as columns, in the order of the file's columns. The rows are encoded at the end of their group. */
   add(columns: readonly (readonly ParquetValue[])[]): void
-  /** Ends the group of the rows that were added since the last group. @returns the bytes of the file up to here. */
+  /** Ends the group of the rows that were added since the last group. @returns bytes that earlier calls did not return. */
   endGroup(): Promise<Uint8Array>
   /** @returns the rest of the bytes. @param metadata entries that the footer has in addition to the columns. */
   end(metadata: Readonly<Record<string, string>>): Promise<Uint8Array>

@@ -50,7 +50,7 @@ export class QueueFullError extends PortError {
   }
 }
 
-/** The last version that can open the old schemas; the migrations of this version do not start from them. */
+/** The last version that can open the old schemas; the current migrations do not start from these schemas. */
 const lastOfOldSchemas = '0.1.0'
 
 /**

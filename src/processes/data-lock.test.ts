@@ -78,7 +78,7 @@ describe('the lock of a data folder', () => {
     await takesAtOnce(folder)
   })
 
-  it('is free if its file names zombie processes, as under a process 1 that does not reap', async t => {
+  it('is free if the processes in the lock file are zombies, as in a container whose process 1 does not reap them', async t => {
     const folder = tempDir(t)
     const dying = `'${process.execPath}' -e "process.title = 'pennon work'; console.log(process.pid)" & exec sleep 60`
     const parent = spawn('sh', ['-c', dying], { stdio: ['ignore', 'pipe', 'ignore'] })

@@ -50,10 +50,10 @@ export interface LockHolder {
   readonly children: Record<string, number>
 }
 
-/** Longer than a start holds the children's lock to check it. */
+/** Longer than a start takes to check the children's lock, which it holds for that time. */
 const childWaitMs = 5_000
 const lookMs = 1_000
-/** How often to look whether a copy has ended, which takes minutes. */
+/** How often to check whether a backup or restore has ended; these take minutes. */
 const copyLookMs = 250
 
 export interface AcquireOptions {
@@ -114,7 +114,7 @@ export async function acquireDataLock(
         deadline = performance.now() + waitMsMax
         continue
       }
-      // A killed engine releases gigabytes of memory, which takes seconds on a busy machine.
+      // Waits longer for a killed instance's children: the engine releases gigabytes of memory, which can take seconds.
       if (performance.now() > deadline + (instance === null ? 0 : 2 * waitMsMax)) break
       if (!isWaiting) onWaiting?.()
       isWaiting = true
@@ -141,7 +141,7 @@ export function acquireSharedDataLock(dataFolder: string): void {
   const path = getChildrenLockPath(dataFolder)
   let database = takeLock(path, share, { timeout: childWaitMs })
   let inode = readInode(path)
-  // If the lock file was removed, the next start would not be stopped, and would run at the same time as this process.
+  // Locks the lock file again if it was removed: otherwise, the next start would run at the same time as this process.
   setInterval(() => {
     try {
       if (readInode(path) === inode) return
@@ -295,7 +295,7 @@ function removeFolders({ madeFolders }: FoundFolder): void {
   try {
     for (const folder of madeFolders.toReversed()) rmdirSync(folder)
   } catch {
-    // Another process has put something there.
+    // The folder stays: another process has put something there.
   }
 }
 
@@ -306,7 +306,7 @@ function removeCreatedFiles(dataFolder: string, { isEmpty, madeLocks }: FoundFol
   for (const path of madeLocks) for (const file of [path, `${path}-journal`]) rmSync(file, { force: true })
 }
 
-/** The locks are those of a transaction on a database that stays empty. */
+/** A lock is held by an open transaction on a database that stays empty. */
 const exclude = 'PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE'
 const share = 'BEGIN; SELECT count(*) FROM sqlite_master'
 

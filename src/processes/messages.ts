@@ -41,8 +41,8 @@ export type FromFront =
   | { readonly type: 'wake_up'; readonly stream: LogStream }
   | { readonly type: 'metrics'; readonly metrics: MetricsSnapshot }
   /**
-   * Includes the front's own metrics, so that they survive its end. The front shows its own metrics along with those that
-   * it receives.
+   * Includes the front's own metrics, so that they survive the front's end. The front shows its own metrics along with
+   * those that it receives.
    */
   | { readonly type: 'metrics_wanted'; readonly requestId: number; readonly metrics: MetricsSnapshot }
 

@@ -15,8 +15,8 @@ export interface SilentChildOptions {
   /** A child that sends nothing for this long is killed, since it is of no use in that state. */
   readonly silentAfterMs: number
   /**
-   * How long its first message may take; 5 minutes by default, since a restarted child would open a large store just as
-   * slowly.
+   * How long the child's first message may take; 5 minutes by default, since a restarted child would open a large store
+   * just as slowly.
    */
   readonly startMsMax?: number | undefined
   /** Must end the child in a way that works on a stopped process too. */

@@ -92,7 +92,7 @@ export class SupervisedChild {
         else handleExit(() => this.#complain(cause))
       })
     })
-    // Messages that are still in the channel when a process has ended are no longer true.
+    // Ignores messages that are still in the channel when a process has ended: they are no longer true.
     child.on('message', message => {
       silence?.heard()
       if (this.#child === child) this.#options.onMessage?.(message as ChildMessage)

@@ -4,7 +4,7 @@
 const usualPauseMs = 60_000
 
 /**
- * Bounds the lines of one kind of event.
+ * Limits the log lines about one kind of event.
  * @param monotonicNowMs milliseconds from an arbitrary start; never jumps back.
  * @param pauseMs the shortest time between two lines.
  * @returns a function to call for each event. It calls `log` when a line is due, with the number of events since the last

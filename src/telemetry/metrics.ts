@@ -48,7 +48,8 @@ export function createMetrics(options: { process?: 'serve' | 'front' | 'work' } 
     /** The collector runs before metrics are read, for gauges that are measured rather than counted. */
     onCollect: (collector: () => void) => void collectors.push(collector),
     /**
-     * Must be first: gauges are read in this order, and reading this gauge runs the collectors that set the other gauges.
+     * This gauge must be the first: gauges are read in this order, and reading it runs the collectors that set the other
+     * gauges.
      */
     processes: new Gauge({
       name: 'pennon_processes',

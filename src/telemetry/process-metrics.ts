@@ -28,7 +28,7 @@ export class ProcessMetrics {
     this.#latest.set(process, { snapshot, atMs: this.#options.monotonicNowMs() })
   }
 
-  /** To be called when a process has ended, even if it never reported. */
+  /** Call it when a process has ended, even if that process never reported. */
   ended(process: string): void {
     const last = this.#latest.get(process)
     this.#latest.delete(process)

@@ -19,9 +19,10 @@ export function releaseHeapMemory(): void {
 const heapGrowthPercent = 160
 
 /**
- * For a process that holds a lot of memory for half a second and then releases it, such as a chunk of events or of an
- * export. V8 sizes the heap by the objects alive when it looks, so it would keep 300 MiB for chunks of 100 MiB. Call once
- * per process, when its modules are loaded. This does not limit the heap, which still grows as far as necessary.
+ * Makes V8 enlarge the heap in smaller steps, for a process that often holds a lot of memory for half a second, such as a
+ * chunk of events or of an export. V8 sizes the heap by the objects alive when it looks, so it would keep 300 MiB for
+ * chunks of 100 MiB. Call once per process, when its modules are loaded. This does not limit the heap, which still grows as
+ * far as necessary.
  */
 export function growHeapSlowly(): void {
   setFlagsFromString(`--heap-growing-percent=${heapGrowthPercent}`)
@@ -32,7 +33,10 @@ const lookMsUsual = 5_000
 const busyShare = 0.2
 const quietShare = 0.05
 
-/** Gives memory back after each busy period, once the thread was quiet between two checks. The start is a busy period. */
+/**
+ * Gives memory back after each busy period, once the thread was quiet between two checks. The start counts as a busy
+ * period.
+ */
 export function releaseMemoryWhenIdle(lookMs = lookMsUsual, giveBack = releaseHeapMemory): void {
   let wasBusy = true
   let usedMicros = readThreadMicros()

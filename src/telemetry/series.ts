@@ -12,7 +12,7 @@ interface Configuration<Label extends string> {
 
 type Labels<Label extends string> = Readonly<Record<Label, string | number>>
 
-/** The common part of both kinds: series by their labels, and the interface that a registry expects. */
+/** What counters and histograms have in common: series by their labels, and the interface that a registry expects. */
 abstract class SeriesMetric<Label extends string, Series> {
   readonly name: string
   readonly #help: string

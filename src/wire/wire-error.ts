@@ -8,7 +8,7 @@ export interface WireError {
   readonly code: string
   readonly detail: string
   readonly attr: string | null
-  /** The remedy in Pennon, when PostHog's text names another one. When absent, the body has no such field. */
+  /** The remedy in Pennon, when PostHog's text names another one. When absent, the body has no `hint`. */
   readonly hint?: string
 }
 
@@ -37,7 +37,7 @@ const typeOfStatus: Record<number, WireErrorType> = {
   431: 'invalid_request',
 }
 
-/** Whether a value is an error that is ready to be sent, and not a refusal of a service. */
+/** Whether a value is an error that is ready to be sent, and not a service's refusal. */
 export function isWireError(error: string | object): error is WireError {
   return typeof error === 'object' && 'status' in error
 }
@@ -53,8 +53,8 @@ export function encodeWireError(error: WireError): string {
 }
 
 export const notFound = wireError(404, 'not_found', 'Unknown path. GET /api/schema/ lists all endpoints.')
-/** For the port of the public protocols when the private API, and with it the schema, has a separate port. */
-export const notFoundOnWire = wireError(
+/** For an unknown path on the public protocols' port, when the private API and its schema have a separate port. */
+export const unknownPublicPath = wireError(
   404,
   'not_found',
   'Unknown path: this port serves SDKs only. The private API and its /api/schema/ are on another port.',
@@ -62,7 +62,7 @@ export const notFoundOnWire = wireError(
 
 /** Whether the `detail` of an answer says that its address is wrong, not that the requested item is missing. */
 export function isUnknownPathDetail(detail: unknown): boolean {
-  return detail === notFound.detail || detail === notFoundOnWire.detail
+  return detail === notFound.detail || detail === unknownPublicPath.detail
 }
 
 /** @param allowed the methods that the path accepts. */

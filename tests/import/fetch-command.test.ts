@@ -80,7 +80,7 @@ describe('pennon import fetch', () => {
     assert.deepEqual([rawFiles(job).length, standIn.asked.length], [3, 3])
   })
 
-  it('the region may be changed until a file is kept, and afterwards another export is refused', async t => {
+  it('the region may be changed until the first file is stored; after that, another region or export is refused', async t => {
     const { standIn, job, options } = await aProject(t)
     const env = { MIXPANEL_API_SECRET: secret }
     const refusing = await startMixpanel({ lines: new Map(), faultOf: () => ({ kind: 'status', status: 401 }) })

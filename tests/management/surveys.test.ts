@@ -154,7 +154,7 @@ describe('surveys', () => {
       await api.refuses('POST', surveys, [{ ...started, ...change }, attr])
   })
 
-  it('require questions in order to start, but not as a draft or in an app', async t => {
+  it('need questions before they start; drafts, and surveys that an app shows itself, do not', async t => {
     const api = await startManagement(t)
     const { questions: _none, ...without } = started
     for (const body of [without, { ...without, questions: [] }, { ...without, questions: null }]) {

@@ -272,7 +272,7 @@ export function eventQueriesContract(subject: EventStoreSubject): void {
 
   eventNamesContract(subject)
 
-  it('aborts a query with the reason of its signal', async () => {
+  it('a query fails with the reason of its signal when the signal aborts', async () => {
     const reason = new Error('the client went away')
     await assert.rejects(
       subject.store.listEvents({ projectId: newProject(), descending: true, limit: 1 }, AbortSignal.abort(reason)),

@@ -46,7 +46,7 @@ for (const kind of ['the embedded engine', 'CLICKHOUSE_URL'] as const) {
       assert.ok(findMissingRanges(before, await ranges()).length > 0)
     })
 
-    it('are recognized as an instance’s own by any id that it left in the last week, but not by another’s id', async () => {
+    it('are recognized as an instance’s own by any id that the instance wrote there in the last week, but not by another instance’s id', async () => {
       const isMarked = async (instance: string, id: string | null) =>
         (await held.store.findRowRanges(instance, id))!.isMarked
       assert.equal(await isMarked('log', 'never left'), false)

@@ -170,7 +170,7 @@ describe('the embedded engine and its client', () => {
     await wrong.close()
   })
 
-  it('work with a single user by URL, in the database of its path', async () => {
+  it('work with one URL that contains the user and, as its path, the database', async () => {
     const { url, writer } = held.engine.endpoint()
     const text = url.replace('http://', `http://${writer.username}:${encodeURIComponent(writer.password)}@`)
     const byUrl = createClickHouseEventStore({
@@ -198,7 +198,7 @@ describe('the embedded engine and its client', () => {
     await assert.rejects(query, { code: 'timeout' })
   })
 
-  it('count in the background beyond the query limit, until stopped', async t => {
+  it('let a background count run longer than the query limit, until it is stopped', async t => {
     const short = { queryTimeoutSeconds: 0.001 }
     await held.engine.restart(short)
     const options = { endpoint: held.engine.endpoint, ...short }

@@ -43,6 +43,10 @@ export function misreadFromNowOn(text: string, ...keys: string[]): object {
   }, text)
   const kept = JSON.parse(other) as object
   assert.notEqual(other, text)
-  assert.deepEqual(JSON.parse(text), kept, 'V8 reads escaped keys correctly: parsePlainJson can be JSON.parse again')
+  assert.deepEqual(
+    JSON.parse(text),
+    kept,
+    'V8 reads escaped keys correctly: parseJsonWithDoubles can be JSON.parse again',
+  )
   return kept
 }

@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { it } from 'node:test'
 
 // `JSON.parse` may misread keys that are written with an escape (docs/decisions/0069-escaped-keys.md), so objects from
-// outside are read by `parseJson` and `parsePlainJson`. These files may call it, for one of three reasons.
+// outside are read by `parseJson` and `parseJsonWithDoubles`. These files may call it, for one of three reasons.
 const isThat = ['src/core/json.ts']
 const hasNoObjects = [
   'src/adapters/clickhouse/insights/trend-lines.ts',
@@ -41,7 +41,7 @@ const hasOurNames = [
   'src/telemetry/log.ts',
 ]
 
-it('objects from outside are parsed by parseJson or parsePlainJson, not by JSON.parse', () => {
+it('objects from outside are parsed by parseJson or parseJsonWithDoubles, not by JSON.parse', () => {
   const files = globSync('src/**/*.ts', { exclude: ['**/*.test.ts'] })
   const callers = files.filter(file => /JSON\.parse\b(?!`)/.test(withoutComments(readFileSync(file, 'utf8'))))
   assert.deepEqual(callers.toSorted(), [...isThat, ...hasNoObjects, ...readsNoKeys, ...hasOurNames].toSorted())

@@ -3,15 +3,17 @@
 import { statSync } from 'node:fs'
 import Database from 'better-sqlite3'
 
-/** More pages than any database has, so that the copy takes one step and no write makes it start again. */
+/**
+ * A page count that no database reaches: the copy then takes a single step, so no concurrent write makes it start again.
+ */
 const allPages = 0x7fffffff
 
 /** An open database, which stays readable even when its file is removed or replaced. */
 export type OpenDatabase = Database.Database
 
 /**
- * Opens the database read-only if it has a side file with content, so that the file stays unchanged: SQLite may not see all
- * of it. Otherwise opens it read-write, since a read-only connection would leave its own side files.
+ * Opens the database read-only if it has a side file with content: SQLite may not see all of that content, and must not
+ * change the file. Otherwise opens it read-write, since a read-only connection would leave side files of its own.
  * @throws SqliteError
  */
 export function openDatabaseForCopying(path: string): OpenDatabase {

@@ -47,7 +47,7 @@ export function encodeTarHeader({ name, size }: TarHeader, mtimeMs: number): Buf
   return header
 }
 
-/** @returns null at the end of the archive; 'damaged' when it is not the header of a plain file. */
+/** @returns null at the end of the archive; 'damaged' when the block is not the header of a plain file. */
 export function decodeTarHeader(header: Buffer): TarHeader | 'damaged' | null {
   if (header.every(byte => byte === 0)) return null
   if (Number.parseInt(readText(header, 148, 8), 8) !== computeChecksum(header)) return 'damaged'
@@ -67,7 +67,7 @@ export function countPaddingBytes(size: number): number {
 /** @returns null when the name is too long for a tar. */
 function splitName(name: string): { prefix: string; rest: string } | null {
   if (name.length <= 100) return { prefix: '', rest: name }
-  // The first slash that leaves a rest of at most 100 characters.
+  // The first slash after which at most 100 characters follow.
   const slash = name.indexOf('/', name.length - 101)
   return slash === -1 || slash > 155 ? null : { prefix: name.slice(0, slash), rest: name.slice(slash + 1) }
 }

@@ -14,8 +14,7 @@ const chunkBytes = 1024 * 1024
 
 /**
  * @param folder exists and is empty.
- * @param onBytes called at most once per MiB with the position reached in the backup; an error that it throws ends the
- * unpacking.
+ * @param onBytes called at most once per MiB with the position reached in the backup; if it throws, the unpacking ends.
  * @returns names of the unpacked files.
  * @throws BackupDamagedError, system errors.
  */

@@ -15,13 +15,13 @@ import {
 import type { EngineEndpoint, EngineUser } from './engine-endpoint.ts'
 
 export interface EngineLimits {
-  /** Longest run of a read query. */
+  /** How long a read query may run. */
   readonly queryTimeoutSeconds: number
   /** Memory limit of the whole server. */
   readonly serverMemoryBytes: number
   /** Memory limit of one read query. */
   readonly queryMemoryBytes: number
-  /** Whether parts stay unchanged: the engine merges none, and no rows expire. Used to count the rows in a backup. */
+  /** Whether parts stay unchanged: the engine merges no parts, and no rows expire. Used to count the rows in a backup. */
   readonly isAsFound: boolean
 }
 
@@ -65,7 +65,8 @@ export function formatServerConfig(options: {
     http_handlers: {
       rule: [
         { url: '/ping', handler: { type: 'ping' } },
-        // Clients request this first. The answer is a hash of the client's number and the secret of this start.
+        // Each client requests this path first. The answer is a hash of the number in the path and the secret of this
+        // start, which proves that the server is this engine.
         {
           methods: 'GET',
           full_url: 'regex:[^?]*/proof/[0-9a-f]{32}', // without parameters, which could change settings
@@ -75,8 +76,8 @@ export function formatServerConfig(options: {
             query: `SELECT hex(SHA256(concat({nonce:String}, '${secret}'))) FORMAT TSVRaw`,
           },
         },
-        // Requests with other credentials must not even reach the password check: the user `default` has no password,
-        // `?user=` would select it regardless of the `Authorization` header, and the engine's function `file()` reads any
+        // Only requests with one of these `Authorization` headers reach the engine's own password check: the user `default`
+        // has no password, `?user=` would select it regardless of that header, and the engine's function `file()` reads any
         // file that the process can read.
         {
           headers: { Authorization: `regex:Basic (${logins.map(buildBasicTokenPattern).join('|')})` },
@@ -100,8 +101,8 @@ export function formatServerConfig(options: {
     background_buffer_flush_schedule_pool_size: 1,
     background_distributed_schedule_pool_size: 1,
     background_message_broker_schedule_pool_size: 1,
-    // Idle tables poll for work at intervals that double each time, instead of growing by a factor of 1.1. Inserts wake
-    // them at once.
+    // An idle table polls for work at intervals that double each time; by default, they grow by a factor of 1.1. An insert
+    // wakes the table at once.
     background_processing_pool_task_sleep_seconds_when_no_work_multiplier: 2,
     // How often the engine corrects its memory count to what it really holds; the default is twenty times a second.
     memory_worker_period_ms: 500,
@@ -241,8 +242,8 @@ function buildReadGrants(from: readonly string[]) {
 }
 
 /**
- * The settings that make every read correct and limited. The client (adapters/clickhouse) also sends them with each
- * query, and a read-only user may only send equal values.
+ * The settings that make the answer of every read correct and limit its run time. The client (adapters/clickhouse) also
+ * sends them with each query, and a read-only user may only send equal values.
  */
 function buildReaderSettings(queryTimeoutSeconds: number) {
   return {

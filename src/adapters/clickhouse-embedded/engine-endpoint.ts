@@ -27,12 +27,12 @@ export function engineFolderOf(dataFolder: string): string {
   return join(dataFolder, 'events')
 }
 
-/** Replaces the file in one step: a reader sees the old one or the new one. */
+/** Replaces the file in one step: a reader sees either the old or the new content. */
 export function writeEngineEndpoint(dataFolder: string, endpoint: EngineEndpoint): void {
   replacePrivateFile(endpointPath(dataFolder), JSON.stringify(endpoint))
 }
 
-/** Replaces a file in one step; a link is replaced, not followed. */
+/** Replaces a file in one step; if the path is a link, replaces the link itself, not its target. */
 export function replacePrivateFile(path: string, text: string): void {
   const draft = `${path}.new`
   rmSync(draft, { force: true })
@@ -55,7 +55,8 @@ export function readEngineEndpoint(dataFolder: string): EngineEndpoint | null {
     throw error
   }
   const endpoint = JSON.parse(text) as EngineEndpoint
-  // Without these fields, an older version wrote the file; its engine could not prove itself or had no user for SQL.
+  // A file that lacks one of these fields was written by an older version, whose engine could not prove itself or had no
+  // user for SQL.
   return typeof endpoint.secret === 'string' && endpoint.analyst !== undefined ? endpoint : null
 }
 

@@ -17,7 +17,7 @@ const packages: Readonly<Record<string, string>> = {
 export function findEngineLibraryPath(): string | null {
   const name = packages[`${process.platform}-${process.arch}`]
   const folder = name === undefined ? null : packageFolder(name)
-  // The file is called .so on macOS as well.
+  // The npm package names the library `libchdb.so` on macOS, too.
   return folder === null ? null : join(folder, 'libchdb.so')
 }
 

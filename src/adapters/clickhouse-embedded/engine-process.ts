@@ -42,7 +42,8 @@ export function runEngineProcess(options: { folder: string; httpPort: number; ru
     if (isShutdown(message)) endNow(0)
   })
   const endWithFailure = (reason: string) => {
-    // Synchronous: the engine's clean-up continues in its thread, and may crash before a callback would run.
+    // Writes synchronously: the engine's clean-up continues in its thread, and may crash the process before a callback
+    // would run.
     writeSync(2, `pennon events: the engine ended: ${reason.split('\n', 1)[0]}\n`)
     endNow(1)
   }
@@ -74,7 +75,10 @@ export function runEngineProcess(options: { folder: string; httpPort: number; ru
   })
 }
 
-/** `clickhouse local` opens its HTTP listener by a statement and exits after its last one, so the last one never ends. */
+/**
+ * `clickhouse local` opens its HTTP listener by a statement and exits after its last statement, so the last statement never
+ * ends.
+ */
 function buildEngineArgs(folder: string): string[] {
   const statements = [
     'SYSTEM START LISTEN HTTP',
@@ -85,8 +89,8 @@ function buildEngineArgs(folder: string): string[] {
 }
 
 /**
- * Asks over a new connection each time, since a listener that accepts no more connections is useless. After a request that
- * gets no answer, it sends no further requests.
+ * Checks over a new connection each time that HTTP answers, since a listener that accepts no new connections is useless.
+ * After a request that gets no answer, it sends no further requests.
  */
 function reportWhileAnswering(httpPort: number): void {
   let type: EngineMessage['type'] = 'ready'
@@ -122,12 +126,13 @@ function isShutdown(message: unknown): boolean {
 const runawayDefaultMs = 130_000
 
 /**
- * Finds user queries that run far beyond their time limit. The engine checks a query's limits between two blocks of rows;
- * one function call may take hours for one block, such as the edit distance between long texts, and nothing in the engine
- * stops the call. Until it ends, no project can use the cores, the memory and the query slot that it holds.
+ * Finds user queries that run far beyond their time limit. The engine checks a query's limits only between two blocks of
+ * rows; for one block, a single function call, such as the edit distance between long texts, may take hours, and nothing in
+ * the engine stops the call. Until the query ends, it holds cores, memory and a query slot that no project can use.
  *
  * Calls `onRunaway` once, when a query of the analyst is `runawayMs` over its limit, with the seconds that the query has
- * run. A failed or unanswered request is repeated; an engine that does not answer at all is detected elsewhere.
+ * run. A failed or unanswered request for the list of queries is repeated; an engine that does not answer at all is
+ * detected elsewhere.
  */
 function watchRunawayQueries(options: {
   readonly endpoint: EngineEndpoint

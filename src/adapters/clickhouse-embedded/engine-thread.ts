@@ -15,7 +15,7 @@ if (parentPort !== null) {
   parentPort.postMessage(callEngine(libraryPath, ['clickhouse', ...args]))
 }
 
-/** Runs `clickhouse local` in this thread until it ends; returns its error text, '' when it ended by itself. */
+/** Runs `clickhouse local` in this thread until it ends; returns its error text, or '' if it ended without an error. */
 function callEngine(libraryPath: string, args: readonly string[]): string {
   const { functions } = dlopen(libraryPath, {
     chdb_set_signal_handlers_enabled: { arguments: ['int32'], return: 'void' },

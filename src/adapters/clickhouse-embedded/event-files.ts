@@ -19,13 +19,18 @@ export interface EventFiles {
   readonly files: readonly EventFile[]
   /** The number of rows in the files, by table; copies of a row that are not merged yet count separately. */
   readonly rows: Readonly<Record<string, number>>
-  /** Frees the disk space of files that the engine has removed since, which only these links still hold. */
+  /**
+   * Removes the links to the frozen files. This frees the disk space of those that the engine has removed since the freeze.
+   */
   release(): void
 }
 
 /** Freezing a table of a few rows takes milliseconds; freezing a table of many parts takes seconds. */
 const freezeTimeoutSeconds = 60
-/** Names have only letters, digits and underscores: the engine writes anything else as `%` and two digits. */
+/**
+ * The names of freezes consist of letters, digits and underscores only: the engine writes anything else as `%` and two
+ * digits.
+ */
 const freezePrefix = 'backup_'
 
 /** Needs a running engine. @throws PortError `unavailable` when the engine does not answer. */
@@ -72,7 +77,7 @@ export function listFilesOfStoppedEngine(dataFolder: string): EventFiles {
   }
 }
 
-/** Whether a backup left frozen files, or is using some now. */
+/** Whether frozen files exist: left by an earlier backup, or in use by a running backup. */
 export function hasFrozenFiles(dataFolder: string): boolean {
   return listFreezes(dataFolder).length > 0
 }
@@ -122,7 +127,7 @@ function countRowsByTable(dataFolder: string, partsFolder: string): Record<strin
   return rows
 }
 
-/** The name of each table by its uuid, from the definitions that the engine keeps. */
+/** Maps the uuid of each table to its name, from the table definitions on the disk. */
 function readTableNames(store: string): Map<string, string> {
   const names = new Map<string, string>()
   for (const folder of listTableFolders(store))
@@ -142,7 +147,7 @@ export function excludeMergedParts(names: readonly string[]): readonly string[] 
       ? []
       : [{ name, partition, min: Number(min), max: Number(max), level: Number(level), mutation: Number(mutation ?? 0) }]
   })
-  // A part comes before the parts that it covers, so one pass finds each part that no earlier part covers.
+  // Sorts each part before the parts that were merged into it, so one pass finds the parts that no earlier part covers.
   parts.sort((a, b) => a.min - b.min || b.max - a.max || b.level - a.level || b.mutation - a.mutation)
   const lastOf = new Map<string, number>()
   return parts.flatMap(({ name, partition, max }) => {
@@ -152,7 +157,7 @@ export function excludeMergedParts(names: readonly string[]): readonly string[] 
   })
 }
 
-/** The folders of tables, and the folders that hold all table definitions of a database. */
+/** Lists the folders of tables, and the folders that contain the table definitions of a database. */
 function listTableFolders(folder: string): string[] {
   return listNames(join(folder, 'store')).flatMap(start =>
     listNames(join(folder, 'store', start)).map(uuid => `store/${start}/${uuid}`),

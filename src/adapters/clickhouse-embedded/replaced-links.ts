@@ -53,14 +53,14 @@ function listDefinitions(folder: string): string[] {
     : []
 }
 
-/** The folder that a database's or a table's definition names; null when it names none. */
+/** The folder that the definition of a database or table names; null when it names no existing folder. */
 function findTargetFolder(store: string, definition: string): string | null {
   const [, uuid] = /^ATTACH \w+ \S+ UUID '([0-9a-f-]{36})'/.exec(readFileSync(definition, 'utf8')) ?? []
   const folder = uuid === undefined ? null : join(store, 'store', uuid.slice(0, 3), uuid)
   return folder !== null && existsSync(folder) ? folder : null
 }
 
-/** False for a link to a folder. */
+/** Whether the path itself is a folder; false for a link to a folder. */
 function isFolder(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 }

@@ -17,8 +17,8 @@ export interface PreparedEngine {
 /**
  * Prepares one start of the engine: call it before each start, restarts included, because the old port may be taken and the
  * old passwords are forgotten. Folder 0700, files 0600.
- * @param given.queryTimeoutSeconds must equal the clients' timeout: a query of the reader may only send the limits that the
- * reader already has.
+ * @param given.queryTimeoutSeconds must equal the clients' timeout: a read-only user may send a limit with its queries only
+ * if it equals the configured limit.
  * @throws the error of the file system when the folder cannot be written.
  */
 export async function prepareEngineStart(
@@ -49,7 +49,9 @@ export async function prepareEngineStart(
   return { args: ['engine', '--folder', folder, '--http-port', String(httpPort)], endpoint }
 }
 
-/** A port picked by the system. When another program takes it before the engine does, the engine fails and is restarted. */
+/**
+ * A free port, picked by the system. If another program takes it before the engine does, the engine fails and is restarted.
+ */
 function findFreePort(): Promise<number> {
   return new Promise((done, failed) => {
     const server = createServer()

@@ -63,7 +63,7 @@ import { createSubjectMirror } from './writing/mirror-rows.ts'
 import { findRowRanges, writeStoreMark } from './writing/row-ranges.ts'
 
 export interface ClickHouseEventStoreOptions {
-  /** Asked at first use and after each failure to connect: the embedded engine's port changes when it restarts. */
+  /** Called at first use and after each failure to connect, since the embedded engine's port changes when it restarts. */
   readonly endpoint: () => ClickHouseEndpoint | null
   /** Supplies `created_at`, which decides which copy of an event is the later one. */
   readonly clock: Clock
@@ -71,7 +71,10 @@ export interface ClickHouseEventStoreOptions {
   readonly queryTimeoutSeconds?: number
   /** `PENNON_REJECT_RETENTION_DAYS`. Default 30. */
   readonly rejectRetentionDays?: number
-  /** Whether it is the embedded engine, whose rows expire by the worker's clock (`deleteExpired`). Default: it is not. */
+  /**
+   * Whether the store is the embedded engine, where the worker deletes expired rows by its own clock (`deleteExpired`).
+   * Default: false.
+   */
   readonly isEmbedded?: boolean
   /** Free bytes on the disk of the tables; absent where unknown. */
   readonly freeBytes?: () => number
@@ -80,12 +83,13 @@ export interface ClickHouseEventStoreOptions {
 }
 
 /**
- * How many list queries of one project may run, and how many may wait. Scripts send them concurrently; more are refused.
+ * How many list queries of one project may run, and how many may wait. Scripts send many at once; further queries are
+ * refused.
  */
 const queueLimits = { runningMax: 4, waitingMax: 16 }
 /**
- * Limits for insights, which a dashboard requests together. Each may keep a core busy for seconds, so fewer run at
- * once.
+ * Limits for queries of insights, which a dashboard requests all at once. Each may keep a core busy for seconds, so fewer
+ * may run at once than list queries.
  */
 const insightQueueLimits = { runningMax: 2, waitingMax: 16 }
 /**
@@ -144,7 +148,8 @@ function createWriter(clients: ClickHouseClients, inserter: RowInserter, clock: 
       erasures,
       areRestored = false,
     }) {
-      // Never decreases: otherwise, after a clock correction, a later copy of a row would lose to the earlier copy.
+      // This time never decreases: otherwise, after a clock correction, a later copy of a row would lose to the earlier
+      // copy.
       const insertedAtMs = Math.max(clock.nowMs(), lastInsertedAtMs)
       lastInsertedAtMs = insertedAtMs
       const insert = <Row>(table: string, columns: string, rows: readonly Row[], write: TableRows<Row>['write']) =>
@@ -199,7 +204,10 @@ function createUpkeep(clients: ClickHouseClients, migration: MigrateOptions): Ev
   }
 }
 
-/** Not queued with a project's queries: the worker itself limits how many it sends. */
+/**
+ * The worker's queries for cached flag usage. They do not wait in the projects' queues: the worker itself limits how many
+ * it sends.
+ */
 function createFlagUsageUpkeep(clients: ClickHouseClients): FlagUsageUpkeep {
   return {
     listBusyFlags: (projectId, since, signal) =>

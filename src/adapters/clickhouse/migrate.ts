@@ -1,4 +1,4 @@
-// Creates or upgrades the tables; safe to run from several processes at once and again.
+// Creates or upgrades the event store's tables; safe to run repeatedly, and in several processes at once.
 
 import { err, ok, type Result } from '#core/result.ts'
 import { inDocs } from '#distribution.ts'
@@ -19,7 +19,10 @@ import {
   type SchemaOptions,
 } from './schema.ts'
 
-/** An engine that runs out of space while it alters a table leaves an empty definition, with which it cannot start. */
+/**
+ * The free disk space without which no table is altered: an engine that runs out of space while it alters a table leaves an
+ * empty definition, with which it cannot start.
+ */
 const freeBytesMin = 64 * 1024 * 1024
 const versionTable = 'schema_version'
 
@@ -52,7 +55,7 @@ export function migrateEventStore(
     if (!foundVersion.ok) throw new PortError('event-store', 'conflict', new UnfitSchemaError(foundVersion.error))
     const version = foundVersion.value
     const changes: string[] = []
-    // Created first, so that tables without it can only come from a version that did not have it yet.
+    // Creates the table of migrations first: tables without it can then only come from a version that did not have it yet.
     if (!definitions.has(versionTable))
       await client.command({
         query: `CREATE TABLE IF NOT EXISTS ${database}.${versionTable}
@@ -80,9 +83,9 @@ export function migrateEventStore(
 }
 
 /**
- * For a start or `doctor`, which wait three seconds for an answer; changes nothing.
- * @returns one line for the operator when another version created the tables, since `migrate` will then refuse them. Null
- * also when the server does not answer: the worker retries until it does.
+ * Changes nothing; for a start and for `doctor`, which wait three seconds for an answer. @returns one line for the operator
+ * when another version created the tables, which `migrateEventStore` would refuse; otherwise null, also when the server
+ * does not answer, since the worker retries until it does.
  */
 export async function findTablesProblem(
   endpoint: ClickHouseEndpoint,
@@ -143,7 +146,7 @@ async function findVersion(
   return ok(baselineTableNames.every(table => definitions.has(table)) ? version : 0)
 }
 
-/** Also true for a table that was created just now. */
+/** Whether a table has this TTL; also true for a table that was created just now, which has no definition here. */
 function hasTtl(definition: string | undefined, ttl: string): boolean {
   return definition?.slice(definition.indexOf(' ENGINE = ')).includes(` TTL ${ttl} `) ?? true
 }

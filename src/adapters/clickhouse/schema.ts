@@ -80,7 +80,7 @@ const eventColumns = `
   ${[0, 1, 2, 3, 4].map(emptyGroupColumns).join(',\n  ')},
   erasures_before UInt32 CODEC(ZSTD(1))`
 
-/** Columns that users of PostHog's tables know; empty, and nothing is stored for them. */
+/** SQL of columns that users of PostHog's tables expect. They are always empty, and nothing is stored for them. */
 function emptyGroupColumns(index: number): string {
   return `group${index}_properties String ALIAS '', group${index}_created_at DateTime64(3, 'UTC') ALIAS toDateTime64(0, 3, 'UTC')`
 }
@@ -89,7 +89,9 @@ const eventEngine = `ENGINE = ReplacingMergeTree(row_version)
   PARTITION BY (import_partition, toYYYYMM(captured_at))
   ORDER BY (project_id, toDate32(timestamp), event, distinct_id, uuid)`
 
-/** The TTL of tables of rejects on a server, spelled as the server writes it. */
+/**
+ * The TTL of the tables of rejects on an operator's server, in the spelling in which the server shows it in definitions.
+ */
 export function buildRejectTtl({ rejectRetentionDays }: SchemaOptions): string {
   return `toDateTime(received_at) + toIntervalDay(${rejectRetentionDays})`
 }
@@ -106,14 +108,14 @@ const baseline: EventStoreMigration = {
 const linkedTextSql = (key: string) => `if(isValidJSON(properties), JSONExtractString(properties, '${key}'),
         extract(properties, '"${key.replace('$', '[$]')}"\\\\s*:\\\\s*"([^"\\\\\\\\]*)"'))`
 
-/** Like `isIllegalDistinctId` at the time when this column was added. */
+/** SQL of the same check as `isIllegalDistinctId` at the time when the column `linked_id` was added. */
 const bareId = `replaceRegexpOne(id, '(?s)^(?:\\'(.*)\\'|"(.*)")$', '\\\\1\\\\2')`
 const isLegalId = `match(id, '\\\\S') AND position(id, '\\0') = 0 AND lengthUTF8(id) <= 400
         AND lower(${bareId}) NOT IN ('anonymous', 'guest', 'distinctid', 'distinct_id', 'id', 'not_authenticated', 'email',
           'undefined', 'true', 'false')
         AND ${bareId} NOT IN ('[object Object]', 'NaN', 'None', 'none', 'null', '0', '$posthog_cookieless')`
 
-/** For rows that existed before the column; the worker writes the column for new rows. */
+/** Computes `linked_id` for rows that existed before the column was added; for new rows, the worker writes it. */
 const linkedIdOfRow = `arrayElement(arrayFilter(
       other -> other != distinct_id AND arrayAll(id -> ${isLegalId}, [distinct_id, other]),
       [multiIf(
@@ -122,7 +124,7 @@ const linkedIdOfRow = `arrayElement(arrayFilter(
         event IN ('$create_alias', '$merge_dangerously'), ${linkedTextSql('alias')},
         '')]), 1)`
 
-/** What a fold over the events of a person needs (docs/decisions/0081). */
+/** Adds the columns that a fold over a person's events needs (docs/decisions/0081). */
 const history: EventStoreMigration = {
   name: 'history',
   statements: database =>
@@ -134,7 +136,10 @@ const history: EventStoreMigration = {
     ),
 }
 
-/** Each start creates these tables again if one is missing. A migration that drops a table has to remove its name here. */
+/**
+ * If one of these tables is missing, the next start creates it again. A migration that drops a table has to remove its name
+ * here.
+ */
 export const baselineTableNames = Object.keys(baselineTables({ rejectRetentionDays: 0, isEmbedded: true }))
 
 /**
@@ -158,8 +163,8 @@ function baselineTables(options: SchemaOptions): Readonly<Record<string, string>
       version UInt64,
       stored_at DateTime64(3, 'UTC') CODEC(Delta, ZSTD(1))
     ) ENGINE = ReplacingMergeTree(version) ORDER BY (project_id, distinct_id)`,
-    // The mirror: current persons and groups, as the state database has them. A version is the number of a commit of the
-    // state, so that a group that was deleted and created again wins over its deleted row.
+    // The mirror: current persons and groups, as the state database has them. A row's version is the number of a commit of
+    // the state database, so that a group that was created again after its deletion wins over its deleted row.
     persons: `(
       project_id UInt32,
       uuid UUID,
@@ -178,13 +183,13 @@ function baselineTables(options: SchemaOptions): Readonly<Record<string, string>
       version UInt64 CODEC(Delta, ZSTD(1)),
       is_deleted UInt8
     ) ENGINE = ReplacingMergeTree(version) ORDER BY (project_id, group_type_index, group_key)`,
-    // Whether the mirror is filled, in the row with the highest version.
+    // The row with the highest version tells whether the mirror is filled.
     subject_mirror_fill: `(
       fill_id String,
       is_complete UInt8,
       version UInt64
     ) ENGINE = ReplacingMergeTree(version) ORDER BY tuple()`,
-    // source: what is needed to send a reject through capture again.
+    // source: the fields of the request that are needed to send a reject through capture again.
     rejected_events: `(
       reject_id String,
       project_id UInt32,
@@ -203,7 +208,8 @@ function baselineTables(options: SchemaOptions): Readonly<Record<string, string>
     PARTITION BY toYYYYMM(received_at)
     ORDER BY (project_id, received_at, reject_id)
     ${ttl(`${buildRejectTtl(options)} DELETE`)}`,
-    // Not a column of the rejects: a repeated chunk writes its rejects again, which would reset the column.
+    // When rejects were replayed. This is not a column of `rejected_events`: a repeated chunk writes its rejects again,
+    // which would reset the column.
     replayed_rejects: `(
       project_id UInt32,
       reject_id String,
@@ -236,7 +242,8 @@ function baselineTables(options: SchemaOptions): Readonly<Record<string, string>
     ${ttl(`stored_at + toIntervalDay(${recordingRetentionDays.row}) DELETE`)}
     SETTINGS merge_with_ttl_timeout = 3600, index_granularity = 1024, index_granularity_bytes = 4194304,
       merge_max_block_size = 1024, merge_max_block_size_bytes = 4194304`,
-    // Flag calls that a project deduplicates: they are not stored, but count as usage. Identities as for events.
+    // Flag calls that were deduplicated: they are not stored as events, but count as usage. They have the same kind of
+    // identity as events.
     deduplicated_flag_calls: `(
       project_id UInt32,
       uuid UUID,
@@ -250,8 +257,8 @@ function baselineTables(options: SchemaOptions): Readonly<Record<string, string>
     ) ENGINE = ReplacingMergeTree(row_version)
     PARTITION BY toYYYYMM(charged_at)
     ORDER BY (project_id, toDate32(timestamp), distinct_id, uuid)`,
-    // Cached usage of flags, per bucket (docs/decisions/0046). Arrivals show whether it is still valid: they are sums of
-    // random numbers, one for each insert of a day's calls.
+    // Cached usage of flags, per bucket (docs/decisions/0046). The sum of a day's arrivals shows whether cached usage is
+    // still valid: each insert of calls of the day adds a random number.
     flag_call_arrivals: `(
       project_id UInt32,
       day Date32,
@@ -274,7 +281,7 @@ function baselineTables(options: SchemaOptions): Readonly<Record<string, string>
     ORDER BY (project_id, flag, from_ms, end_ms)
     ${ttl(`stored_at + toIntervalDay(${cachedUsageDays}) DELETE`)}`,
     // Marks by which a worker recognises its store, also after the state was restored from an older backup. Each instance
-    // has a ring of slots, in which the newest row is never replaced before a newer row exists.
+    // writes to a ring of slots, in which no mark is replaced until newer marks exist.
     worker_marks: `(
       instance String,
       slot UInt32,

@@ -1,7 +1,7 @@
 // A small pool of threads for work that would block the event loop. Each thread runs one job at a time. There are two
-// bounded queues, one of them for urgent jobs, which go first; in each, senders take turns. A thread that dies is replaced.
-// A thread starts when a job finds no other thread free, and ends after a while without jobs: most instances never need a
-// thread. Only the thread's entry module knows the jobs.
+// bounded queues: one for urgent jobs, which go first, and one for all other jobs; in each queue, senders take turns. A
+// thread that dies is replaced. A thread starts when a job finds no other thread free, and ends after a while without jobs:
+// most instances never need a thread. What the jobs do is known only to the module that the threads run.
 
 import { Worker } from 'node:worker_threads'
 import { FairQueue, type QueuedJob as Turns } from '#core/fair-queue.ts'
@@ -14,7 +14,7 @@ export interface DecodeThreads<Jobs extends JobTable<Jobs>> extends ThreadPool<J
   close(): Promise<void>
 }
 
-/** The sender of a job, for `FairQueue`. */
+/** The sender of a job and its group, between which `FairQueue` takes turns. */
 export type JobSender = Pick<Turns, 'sender' | 'group'>
 
 export interface DecodeThreadsOptions<Jobs extends JobTable<Jobs>> {
@@ -72,7 +72,10 @@ export function createDecodeThreads<Jobs extends JobTable<Jobs>>(
   const limits = { jobCountMax: options.queuedJobCountMax, bytesMax: options.queuedBytesMax }
   const urgent = new FairQueue<QueuedJob<Jobs>>(limits)
   const others = new FairQueue<QueuedJob<Jobs>>(limits)
-  /** One thread is only for urgent jobs: nothing preempts a computation, and other jobs may take seconds each. */
+  /**
+   * How many jobs that are not urgent may run at once: one thread is kept free for urgent jobs, since nothing preempts a
+   * computation and other jobs may take seconds.
+   */
   const othersAtOnceMax = Math.max(1, options.threadCount - 1)
   let urgentRun = 0
   let closing = false
@@ -115,7 +118,7 @@ export function createDecodeThreads<Jobs extends JobTable<Jobs>>(
   function startSlot() {
     let thread: Worker | null = null
     let current: QueuedJob<Jobs> | null = null
-    /** Runs after the death of a thread that had only just started, before the next thread starts. */
+    /** Set while no thread may start, because the last one died soon after its start. */
     let pause: NodeJS.Timeout | undefined
     /** Ends the current job when it takes too long, and ends a thread that has been idle for long. */
     let watch: NodeJS.Timeout | undefined
@@ -158,7 +161,7 @@ export function createDecodeThreads<Jobs extends JobTable<Jobs>>(
       return worker
     }
 
-    /** Only reports the death: the next job starts another thread. */
+    /** Logs and counts the death of a thread. Another thread starts when the next job needs it. */
     function reportDeath(cause: unknown): void {
       options.logger.error({ err: cause }, 'decode thread died; replacing it')
       options.onRestart()
@@ -187,14 +190,14 @@ export function createDecodeThreads<Jobs extends JobTable<Jobs>>(
         worker.postMessage(next.asked, next.buffers)
         watch = setTimeout(giveUp, options.jobTimeoutMs).unref()
       } catch (cause) {
-        // The system has no thread left, or the job cannot be sent.
+        // The system cannot start another thread, or the job cannot be sent to the thread.
         endCurrent()?.reject(new PortError(portName, 'unavailable', cause))
         reportDeath(cause)
         pause = setTimeout(endPause, restartPauseMs).unref()
       }
     }
 
-    /** Ends the thread along with its job, since nothing else stops a computation. */
+    /** Ends a job that takes too long by ending its thread, since nothing else stops a computation. */
     function giveUp(): void {
       const cause = new Error(`no answer within ${options.jobTimeoutMs} ms`)
       endCurrent()?.reject(new PortError(portName, 'timeout', cause))

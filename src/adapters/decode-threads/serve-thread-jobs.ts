@@ -1,4 +1,4 @@
-// The thread's side of `decode-threads.ts`: runs one job after another and posts each outcome.
+// The thread's side of `decode-threads.ts`: runs one job after another and posts the outcome of each job.
 
 import { parentPort } from 'node:worker_threads'
 import type { JobTable } from '#ports/thread-pool.ts'

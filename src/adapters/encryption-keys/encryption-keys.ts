@@ -1,5 +1,5 @@
-// The keys of `PENNON_ENCRYPTION_KEY`, and the key in the data folder's key file, which is created when first needed, if
-// allowed. Source: ours, docs/operating/settings.md and the decision it names.
+// Provides the encryption keys in `PENNON_ENCRYPTION_KEY`, and the key in the data folder's key file, which is created when
+// it is first needed, if that is allowed. Source: ours, docs/operating/settings.md and the decision it names.
 
 import { hash, type randomBytes } from 'node:crypto'
 import { link, open, readFile, rm } from 'node:fs/promises'
@@ -8,9 +8,9 @@ import { err, ok } from '#core/result.ts'
 import type { EncryptionKey, EncryptionKeys } from '#ports/encryption-keys.ts'
 
 export interface EncryptionKeysOptions {
-  /** 64 hexadecimal digits each; the first encrypts, all decrypt. */
+  /** The keys from the setting, 64 hexadecimal digits each; the first key encrypts, and all keys decrypt. */
   readonly given: readonly string[]
-  /** Absolute path; read if it exists. */
+  /** The absolute path of the key file, which is read if it exists. */
   readonly keyFile: string
   /** Why the key file must not be created, as one line for operators; null when it may be created. */
   readonly missingKeyReason: string | null

@@ -13,11 +13,14 @@ const notHeld = -1
 export class FilePages {
   readonly byteCount: number
   readonly #descriptor: number
-  /** The unused rest of this buffer is not resident, so a few look-ups take little memory. */
+  /** Holds the pages. A part of this buffer that was never used takes no memory, so a few look-ups take little memory. */
   readonly #bytes: Buffer
   readonly #slotOfPage: Int32Array
   readonly #pageOfSlot: Int32Array
-  /** For the second-chance (clock) algorithm: a slot that was used since the hand passed it is not replaced this time. */
+  /**
+   * For the second-chance (clock) algorithm: a slot that was used since the hand last passed it is not replaced when the
+   * hand passes.
+   */
   readonly #wasUsed: Uint8Array
   #hand = 0
 
@@ -42,7 +45,7 @@ export class FilePages {
     closeSync(this.#descriptor)
   }
 
-  /** @throws RangeError beyond the end. */
+  /** @throws RangeError if the position is beyond the end of the file. */
   byteAt(position: number): number {
     return this.#bytes[this.#placeOf(position, 1)]!
   }
@@ -77,7 +80,7 @@ export class FilePages {
     return copy
   }
 
-  /** Where bytes that lie within one page are in the buffer; valid until the next call. @param size at least 1. */
+  /** The position in the buffer of bytes that lie within one page; valid until the next call. @param size at least 1. */
   #placeOf(position: number, size: number): number {
     if (position + size > this.byteCount) throw createRangeError()
     const page = position >>> pageBits

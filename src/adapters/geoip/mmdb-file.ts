@@ -1,6 +1,6 @@
-// A file in the MaxMind DB format, version 2: a search tree over address bits, and records that its leaves point to.
-// Reads through a few MiB of pages instead of holding the file (docs/decisions/0013-geoip-read-in-pages.md).
-// `city-location.ts` interprets the records.
+// A file in the MaxMind DB format, version 2: a search tree over address bits, and records that its leaves point to. Reads
+// the file in pages, of which a few MiB are cached, instead of holding the whole file
+// (docs/decisions/0013-geoip-read-in-pages.md). `city-location.ts` interprets the records.
 
 import type { FilePages } from './file-pages.ts'
 
@@ -22,7 +22,10 @@ const metadataMarker = Buffer.from('\xab\xcd\xefMaxMind.com', 'latin1')
 const metadataBytesMax = 128 * 1024
 /** Zero bytes between the tree and the records. */
 const separatorBytes = 16
-/** Limits one record. Real records are 4 deep and have about 150 values; a damaged file must not keep us busy. */
+/**
+ * How deeply the values of a record may be nested. Real records are 4 deep and have about 150 values; the limits keep a
+ * damaged file from keeping us busy.
+ */
 const depthMax = 16
 const valueCountMax = 10_000
 const knownKeyCountMax = 200
@@ -34,7 +37,7 @@ export class MmdbFile {
   readonly #nodeCount: number
   readonly #recordBits: number
   readonly #nodeBytes: number
-  /** Start of the records; pointers count from here. */
+  /** The position at which the records start; pointers count from there. */
   #dataStart = 0
   readonly #ipv4Root: number
   /** Position → text. Each key is in the file only once, and records point to it. */
@@ -90,7 +93,7 @@ export class MmdbFile {
     return node <= nodeCount ? null : this.#recordAt(node - nodeCount - separatorBytes + this.#dataStart)
   }
 
-  /** IPv4 addresses are those whose first 96 bits are zero. */
+  /** Finds the tree node of all IPv4 addresses, which are stored as addresses whose first 96 bits are zero. */
   #ipv4Subtree(): number {
     let node = 0
     for (let bit = 0; bit < 96 && node < this.#nodeCount; bit++) node = this.#child(node, 0)
@@ -206,7 +209,7 @@ export class MmdbFile {
     return more + (size === 29 ? 29 : size === 30 ? 285 : 65_821)
   }
 
-  /** Advances by `size`; returns the position before. */
+  /** Advances the position by `size` and returns the previous position. */
   #skip(size: number): number {
     const before = this.#position
     this.#position = before + size

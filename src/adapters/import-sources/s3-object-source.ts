@@ -1,5 +1,5 @@
-// Reads objects of an S3 bucket, or of storage with the same protocol, through the AWS client. Credentials and region come
-// from where that client looks for them: environment, profile, role of the machine.
+// Reads objects from an S3 bucket, or from other storage with the same protocol, through the AWS client. Credentials and
+// region come from where that client looks for them: environment, profile, role of the machine.
 
 import { pipeline, type Readable, Transform } from 'node:stream'
 import { GetObjectCommand, ListObjectsV2Command, S3Client, S3ServiceException } from '@aws-sdk/client-s3'
@@ -19,13 +19,15 @@ export interface S3Bucket {
 
 /** Limits the size of answers other than stored objects: a page of 1,000 keys of the longest kind has 7 MiB. */
 const answerBytesMax = 16 * 2 ** 20
-/** Bounds a list in bytes, at a million objects with long keys. An endless one would fill the disk. */
+/**
+ * The most bytes of a list of objects, enough for a million objects with long keys. An endless list would fill the disk.
+ */
 const listBytesMax = 256 * 2 ** 20
-/** What an object takes in a list in addition to its key: version and size. */
+/** The bytes that each object adds to a list in addition to its key, for its version and its size. */
 const listedBytesMin = 100
 
 const port = 'object-source'
-/** The client does not retry: the calling stage waits, retries and reports failures. */
+/** The client does not retry requests: the stage of the import that calls it waits, retries and reports failures. */
 const attemptsMax = 1
 
 export function createS3ObjectSource(
@@ -38,7 +40,7 @@ export function createS3ObjectSource(
     forcePathStyle: isPathStyle,
     maxAttempts: attemptsMax,
     requestHandler: { connectionTimeout: 10_000, socketTimeout: 120_000 },
-    // Storage other than AWS's refuses or lacks the newer checksums. A ranged read has none anyway.
+    // Storage other than AWS's refuses or lacks the newer checksums. An answer to a ranged read has no checksum anyway.
     responseChecksumValidation: 'WHEN_REQUIRED',
     requestChecksumCalculation: 'WHEN_REQUIRED',
   })
@@ -56,7 +58,7 @@ export function createS3ObjectSource(
         const page = await client.send(command, { abortSignal: signal }).catch(cause => {
           throw toPortError(cause, `the bucket ${bucket}`, signal)
         })
-        // Skip the objects that consoles create as folders.
+        // Skips the empty objects that S3 consoles create to represent folders.
         for (const { Key: key, Size: bytes, ETag: version } of page.Contents ?? []) {
           if (key === undefined) continue
           spendListBytes(Buffer.byteLength(key))
@@ -67,7 +69,7 @@ export function createS3ObjectSource(
           if (page.IsTruncated === true) throw new ObjectSourceRefusal(describeMissingToken(bucket))
           return
         }
-        // Pages that lead back to an earlier page would be listed forever.
+        // Refuses a page whose token leads back to an earlier page: the list would never end.
         if (asked.has(next)) throw new ObjectSourceRefusal(describeRepeatedPage(bucket))
         asked.add(next)
         spendListBytes(Buffer.byteLength(next))
@@ -89,7 +91,7 @@ function boundAnswers({ middlewareStack }: S3Client, bytesMax: number): void {
           response.body = limitBody(response.body, bytesMax)
         return result
       },
-    // Runs before the client's own step, which reads the answer.
+    // This step runs before the client's own step that reads the answer.
     { name: 'boundAnswers', step: 'deserialize', priority: 'low' },
   )
 }
@@ -102,7 +104,7 @@ function limitBody(body: Readable, bytesMax: number): Readable {
       done(bytesLeft < 0 ? new ObjectSourceRefusal(describeLongAnswer(bytesMax)) : null, chunk)
     },
   })
-  // A failure of either end destroys the other; reading the returned stream reports it.
+  // If either stream fails, the other is destroyed; whoever reads the returned stream gets the error.
   return pipeline(body, bound, () => {})
 }
 
@@ -122,8 +124,8 @@ function describeLongList(bucket: string, prefix: string): string {
 }
 
 /**
- * Refuses a page with more pages after it but no token: it would be mistaken for the whole bucket. Storage with only the
- * first version of the list protocol answers like this.
+ * The message for a page that announces further pages but has no token for them, and so would be mistaken for the whole
+ * list. Storage that only has the first version of the list protocol answers like this.
  */
 function describeMissingToken(bucket: string): string {
   return (
@@ -158,14 +160,14 @@ async function openObject(
   const answer = await client.send(command, { abortSignal: signal }).catch(cause => {
     throw toPortError(cause, what, signal)
   })
-  // Storage that ignores If-Match returns the current version, which may be a different one.
+  // Storage that ignores `If-Match` returns the current version of the object, which may differ from the requested version.
   if (version !== null && answer.ETag !== undefined && answer.ETag !== version)
     throw new PortError(port, 'conflict', new Error(`${what} has changed`))
   const startsAt = answer.ContentRange === undefined ? 0 : from
   return { startsAt, bytes: readWholeBody(answer.Body as Readable, answer.ContentLength ?? null, what, signal) }
 }
 
-/** @throws PortError when fewer bytes come than were announced. */
+/** @throws PortError when the body ends before it has as many bytes as the answer announced. */
 async function* readWholeBody(body: Readable, announced: number | null, what: string, signal: AbortSignal) {
   let bytes = 0
   try {

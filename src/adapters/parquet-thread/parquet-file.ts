@@ -4,7 +4,7 @@ import { Worker } from 'node:worker_threads'
 import type { OpenParquetFile } from '#ports/parquet-files.ts'
 import type { ParquetReply, ParquetRequest, ParquetThreadData } from './parquet-protocol.ts'
 
-/** More than needed for the footer of the longest file and a row group of the largest rows. */
+/** The thread's memory limit: more than the footer of the longest file and a row group of the largest rows need. */
 const heapMegabytesMax = 512
 
 export const openParquetFile: OpenParquetFile = columns => {

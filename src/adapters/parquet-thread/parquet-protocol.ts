@@ -11,5 +11,5 @@ export type ParquetRequest =
   | { readonly kind: 'endGroup' }
   | { readonly kind: 'end'; readonly metadata: Readonly<Record<string, string>> }
 
-/** Answers `endGroup` and `end`, in their order. */
+/** The thread's replies to `endGroup` and `end`, in the order of these messages. */
 export type ParquetReply = { readonly bytes: Uint8Array }

@@ -8,7 +8,7 @@ import type { ParquetReply, ParquetRequest, ParquetThreadData } from './parquet-
 
 type Schema = ConstructorParameters<typeof ParquetWriter>[0]['schema']
 
-/** Releases the written bytes and continues to count them. */
+/** A writer whose bytes can be taken, which releases their memory, while it continues to count all written bytes. */
 class TakenBytes extends ByteWriter {
   take(): Uint8Array<ArrayBuffer> {
     const bytes = new Uint8Array(this.buffer.slice(0, this.index)) as Uint8Array<ArrayBuffer>
@@ -61,13 +61,14 @@ function writeGroup(): void {
     columnData: columns.map(({ name, kind }, index) => ({
       name,
       data: rows[index]!.map(value => toStoredValue(kind, value)),
-      // An entry per page would be held until the end of the file.
+      // No index of pages is written: its entries would be held in memory until the end of the file.
       offsetIndex: false,
       // The minimum and maximum of JSON texts are useless to readers, and may be long.
       statistics: kind !== 'json',
     })),
   })
-  // These are only needed for indexes, which are not written.
+  // Drops what the writer collects for indexes, which are not written; otherwise it would be held until the end of the
+  // file.
   file.pendingIndexes = []
   rows = columns.map(() => [])
 }

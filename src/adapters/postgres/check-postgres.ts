@@ -1,5 +1,5 @@
-// Checks that a database can be used before anything relies on it, finds the version of its state, and creates its schema.
-// Messages name host and database, never a password.
+// Checks, before anything relies on a PostgreSQL database, that it can be used; finds the version of its state, and creates
+// its schema. Messages name host and database, never a password.
 
 import pg from 'pg'
 import { err, ok, type Result } from '#core/result.ts'
@@ -24,7 +24,10 @@ export interface PostgresCheck {
 export interface PostgresProblem {
   /** One line that names the place and the problem. */
   readonly message: string
-  /** True when the server does not answer now, and trying again may help; false when an operator must change something. */
+  /**
+   * Whether the problem may pass by itself: true when the server does not answer at present; false when an operator must
+   * change something.
+   */
   readonly mayPass: boolean
 }
 
@@ -110,7 +113,7 @@ function formatRemedy(cause: unknown): string {
   return code === '3D000' ? '. Create the database, or set another in DATABASE_URL' : ''
 }
 
-/** The cause's message without the PortError around it; an attempt on several addresses names each. */
+/** The message of a PortError's cause; if several addresses were tried, the message of each attempt. */
 function explainCause(cause: unknown): string {
   const origin = cause instanceof Error && cause.cause !== undefined ? cause.cause : cause
   if (origin instanceof AggregateError) return origin.errors.map(explainCause).join(', ')

@@ -15,7 +15,7 @@ import { encodeChangedSubjects } from '#core/processing/mirror-subjects.ts'
 import type { ChunkChanges, ChunkOutcome, IngestionWarning, Versioned } from '#ports/state/chunk-store.ts'
 import { insertStatements, lockStatements, toNumberedParametersOfAll, writeStatements } from './chunk-statements.ts'
 import { writeVisitors } from './cookieless-visitors.ts'
-import { saveMergedAssignments, writeImportChanges } from './import-commit.ts'
+import { saveAssignmentsOfMergedPersons, writeImportChanges } from './import-commit.ts'
 import type { Session } from './open-postgres.ts'
 import { runStatementForEach, runStatementInSlices } from './statement-slices.ts'
 
@@ -40,7 +40,7 @@ export async function writeChunkChanges(session: Session, changes: ChunkChanges)
   await writePersonless(session, changes)
   const persons = await writePersons(session, changes)
   await writeMappings(session, changes, persons)
-  await saveMergedAssignments(session, changes)
+  await saveAssignmentsOfMergedPersons(session, changes)
   await mergePersons(session, changes, persons)
   await writeGroups(session, changes)
   await writeGroupTypes(session, changes)
@@ -59,9 +59,9 @@ export async function writeChunkChanges(session: Session, changes: ChunkChanges)
 }
 
 /**
- * Runs before the mappings are written, so that any mapping it finds is another worker's. It inserts and deletes an id
- * that must never have been personless: a worker that inserts it at the same time waits for this transaction, and then
- * finds the mapping.
+ * Runs before the mappings are written, so that any mapping that it finds is from another worker. To check that an id was
+ * never personless, it inserts and deletes the id: a worker that inserts the same id at the same time waits for this
+ * transaction, and then finds the mapping.
  */
 async function writePersonless(
   session: Session,
@@ -114,7 +114,10 @@ async function writePersons(session: Session, changes: ChunkChanges): Promise<St
 
 type Person = ChunkChanges['persons'][number]['row']
 
-/** Locks every existing person in the changes: to be updated, to be deleted, or target of a mapping. */
+/**
+ * Locks every existing person in the changes: each person to be updated or deleted, and each that a distinct id is mapped
+ * to.
+ */
 async function lockPersons(session: Session, changes: ChunkChanges): Promise<StoredPersons> {
   const wanted = new Map<string, readonly [number, string]>()
   const want = (projectId: number, uuid: string) => wanted.set(personKey(projectId, uuid), [projectId, uuid])
@@ -123,7 +126,7 @@ async function lockPersons(session: Session, changes: ChunkChanges): Promise<Sto
     want(projectId, uuid)
     want(projectId, survivorUuid)
   }
-  // If a person that counts as new in the changes already exists, its insert detects this.
+  // Persons that the changes create are not locked: if one already exists, its insert detects this.
   for (const { row, loadedVersion } of changes.persons)
     if (loadedVersion === null) wanted.delete(personKey(row.projectId, row.uuid))
   for (const { row, loadedVersion } of changes.persons) if (loadedVersion !== null) want(row.projectId, row.uuid)
@@ -174,7 +177,7 @@ async function writeMappings(session: Session, { mappings }: ChunkChanges, perso
 async function mergePersons(session: Session, { deletedPersons }: ChunkChanges, persons: StoredPersons): Promise<void> {
   if (deletedPersons.length === 0) return
   const merged: (readonly [number, number])[] = []
-  /** By survivor: the persons whose flag assignments and cohorts it gets, in order of precedence. */
+  /** Maps each survivor to the persons whose flag assignments and cohorts it gets, in order of precedence. */
   const heirlooms = new Map<number, number[]>()
   for (const { projectId, uuid, survivorUuid, loadedVersion } of deletedPersons) {
     const { id, version } = requirePerson(persons, projectId, uuid)
@@ -189,8 +192,8 @@ async function mergePersons(session: Session, { deletedPersons }: ChunkChanges, 
   const pairs = [moves.map(move => move[0]), moves.map(move => move[1])]
   await session.query(writeStatements.moveOverrides, pairs)
   await session.query(writeStatements.moveMemberships, pairs)
-  // A distinct id attached since the load would lose its person, so its foreign key makes the delete fail, which counts as
-  // a conflict.
+  // If a distinct id was attached to one of these persons since they were loaded, its foreign key makes the delete fail,
+  // which counts as a conflict.
   await runStatementForEach(session, writeStatements.deletePersons, merged)
 }
 
@@ -232,7 +235,8 @@ async function writeGroups(session: Session, { groups }: ChunkChanges): Promise<
 
 /** A project has at most five. A new type changes what flags can aggregate by, so definitions are read again. */
 async function writeGroupTypes(session: Session, { groupTypes, usedGroupTypes }: ChunkChanges): Promise<void> {
-  // Locked, so that a deletion of the type waits until the groups written here are committed, and finds them.
+  // Locks the group types in use, so that a deletion of a type waits until the groups written here are committed, and finds
+  // them.
   for (const { projectId, name, index } of usedGroupTypes)
     assertRowCount((await session.query(`${texts.hasGroupType} FOR SHARE`, [projectId, name, index])).rowCount ?? 0, 1)
   const changedProjects = new Set<number>()

@@ -52,7 +52,7 @@ export const loadStatements: LoadStatements<string> = {
   /** person ids */
   personTexts: `SELECT id, properties, property_marks FROM person WHERE id = ANY($1::bigint[])`,
 
-  /** person ids, rows of a person at most, rows at most */
+  /** person ids, the most rows of one person, the most rows in total */
   personMappings: `
   SELECT d.person_id, d.distinct_id, d.version
   FROM unnest($1::bigint[]) AS k (person_id)
@@ -155,7 +155,7 @@ export const writeStatements: WriteStatements = {
 
   /**
    * project ids, keys, times. Rows are written in the order of the ids, which is the same in every worker. Only workers
-   * write this table, so a commit never waits here for an edit of a flag.
+   * write to this table, so a commit never waits here for an edit of a flag.
    */
   noteCalls: `
   INSERT INTO flag_last_call (flag_id, called_at)
@@ -167,11 +167,12 @@ export const writeStatements: WriteStatements = {
     WHERE excluded.called_at > flag_last_call.called_at`,
 }
 
-/** Statements that lock rows, in the same order in all workers, and statements that check existing rows. */
+/** Statements that lock rows, in the same order in all workers, and statements that find existing rows to check them. */
 export const lockStatements = {
   /**
-   * project ids, uuids. Every worker locks rows in the order of their uuid, so that no two workers wait for each other. Not
-   * FOR UPDATE, so that rows that refer to a person, such as a flag assignment that a front writes, need not wait.
+   * project ids, uuids. Every worker locks rows in the order of their uuid, so that no two workers wait for each other. The
+   * lock is weaker than FOR UPDATE, so that writes of rows that refer to a person, such as a front's flag assignment, need
+   * not wait.
    */
   lockPersons: `
   SELECT p.id, p.project_id, p.uuid, p.version

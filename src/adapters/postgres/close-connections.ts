@@ -4,7 +4,7 @@
 import { Socket } from 'node:net'
 import type pg from 'pg'
 
-/** Limit for closing a connection, or for its last statement; a whole stop may take 10 s. */
+/** The time limit for closing a connection, or for its last statement; a whole stop of a process may take 10 s. */
 const endMsMax = 1_000
 
 export interface TrackedSockets {
@@ -40,7 +40,7 @@ export function trackSockets(): TrackedSockets {
   }
 }
 
-/** Ends a connection, which may be broken. */
+/** Ends a connection, even a broken one, and ignores errors. */
 export async function closeClientIgnoringErrors(client: pg.Client | undefined): Promise<void> {
   try {
     await client?.end()

@@ -29,7 +29,7 @@ const findText = `
   SELECT c.* FROM unnest($1::bigint[], $2::text[], $3::text[]) AS k (project_id, hash, uuid)
   JOIN cookieless_identify AS c ON c.project_id = k.project_id AND c.hash = k.hash AND c.uuid = k.uuid`
 
-/** project ids, hashes, numbers of `$identify` events */
+/** project ids, hashes, how many `$identify` events each visitor has */
 const sessionsText = `
   SELECT c.* FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS k (project_id, hash, identifies)
   JOIN cookieless_session AS c ON c.project_id = k.project_id AND c.hash = k.hash AND c.identifies = k.identifies`

@@ -11,8 +11,8 @@ import { runStatementForEach, runStatementInSlices } from './statement-slices.ts
 
 const texts = toNumberedParametersOfAll(importStatements)
 
-// Statements with lists, since a chunk may concern very many jobs and each statement is a round trip. Comments list the
-// parameters.
+// Statements that take lists of values, since a chunk may concern very many jobs and each statement is a round trip.
+// Comments list the parameters.
 const listTexts = {
   /** ids, states, steps or '' */
   keepJobs: `
@@ -59,10 +59,11 @@ const listTexts = {
  * their foreign key.
  */
 export async function writeImportChanges(session: Session, changes: ImportChanges): Promise<void> {
-  // Runs before the locks below, which two chunks may hold at once: they would then wait for each other here.
+  // Updates the counts before taking the locks below: two chunks may hold those at once, and would then wait for each other
+  // here.
   const storedRows = changes.storedRows.map(({ importJobId, count }) => [importJobId, count])
   await runStatementInSlices(session, listTexts.countStoredRows, storedRows)
-  // Locked, so that a job is closed only after its processed events are committed.
+  // Locks the jobs, so that a job is closed only after the events processed for it are committed.
   const jobs = changes.jobs.map(({ id, state, step }) => [id, state, step ?? ''] as const)
   await runStatementForEach(session, listTexts.keepJobs, jobs)
   const links = changes.links.map(({ importJobId, distinctId, otherId, dangerously, timestampMs, uuid }) => [
@@ -84,7 +85,7 @@ export async function writeImportChanges(session: Session, changes: ImportChange
   await returnAssignments(session, changes)
   const doneLinks = changes.doneLinkIds.map(id => [id])
   await runStatementInSlices(session, listTexts.deleteLinks, doneLinks)
-  // Locked, so that a concurrent chunk that uses one of these persons waits and then sees the job's new state.
+  // Locks these persons, so that a concurrent chunk that uses one of them waits and then sees the job's new state.
   for (const { projectId, uuid, loadedVersion } of changes.unchangedPersons)
     assertRowCount(
       (await session.query(`${texts.hasPerson} FOR SHARE`, [projectId, uuid, loadedVersion])).rowCount ?? 0,
@@ -134,9 +135,9 @@ async function removePersons(session: Session, { removedPersons }: ImportChanges
 
 /**
  * Stores the assignments of the persons that the changes merge away; call it before the merge. Assignments that a front
- * makes in between move to the survivor and stay there.
+ * makes between this and the merge move to the survivor, and undoing does not return them.
  */
-export async function saveMergedAssignments(
+export async function saveAssignmentsOfMergedPersons(
   session: Session,
   { imports, deletedPersons }: ChunkChanges,
 ): Promise<void> {

@@ -20,7 +20,10 @@ const answerMsMax = 5_000
 const tryEveryMs = 100
 const heartbeatMs = 10_000
 const retryWaits = { firstMs: 100, longestMs: 5_000 }
-/** Has two numbers: such advisory keys never collide with keys of one number, which other locks of Pennon use. */
+/**
+ * The key of the advisory lock. It has two numbers: such keys never collide with keys of one number, which Pennon's other
+ * locks use.
+ */
 const lockKey = `${definitionsLock}, 1`
 
 /**
@@ -38,15 +41,18 @@ const findHolder = `
   WHERE l.locktype = 'advisory' AND (l.classid, l.objid, l.objsubid) = (${lockKey}, 2) AND l.granted
     AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())`
 
-/** Has no row for a stream in which no worker ever committed. */
+/**
+ * Reads which log the database follows, and the position in each stream; a stream in which no worker ever committed has no
+ * row.
+ */
 const readReturnedState = `
   SELECT f.log_id, p.stream, p."offset" FROM followed_log AS f LEFT JOIN log_position AS p ON true`
 
 export interface InstanceLock {
   /**
-   * From now on, whenever the lock was lost and is held again, `judge` checks the database, which may be an older copy or
-   * another instance's by then. `judge` returns null, or a reason to end the instance, worded as the rest of a sentence
-   * about the database.
+   * Makes `judge` check the database whenever the lock was lost and has been acquired again, since the database may be an
+   * older copy or another instance's by then. `judge` returns null, or a reason to end the instance, worded as the rest of
+   * a sentence about the database.
    */
   judgeReturns(judge: (found: ReturnedState) => Promise<string | null>): void
   /** Releases the lock. Takes at most a second, even if the server does not answer. */
@@ -55,7 +61,7 @@ export interface InstanceLock {
 
 export interface InstanceLockOptions {
   readonly url: string
-  /** How long to wait for another holder to end. */
+  /** How long to wait for another instance to release the lock. */
   readonly waitMsMax: number
   readonly onWaiting: () => void
   /**
@@ -67,7 +73,7 @@ export interface InstanceLockOptions {
 }
 
 /**
- * @returns one line for operators when another instance keeps the lock.
+ * @returns err with one line for operators when another instance still holds the lock after the wait.
  * @throws PortError when the server cannot be reached.
  */
 export async function acquireInstanceLock(options: InstanceLockOptions): Promise<Result<InstanceLock, string>> {
@@ -102,8 +108,8 @@ export async function acquireInstanceLock(options: InstanceLockOptions): Promise
   )
 
   /**
-   * @returns null when we hold the lock; otherwise the holder's address, if the server knows it. @throws what the driver
-   * throws.
+   * @returns null when this instance holds the lock; otherwise a text that names the holder, if the server knows its
+   * address. @throws what the driver throws.
    */
   async function acquire(onWaiting: () => void): Promise<string | null> {
     const settings = buildClientSettings(url, `instance ${token} ${hostname()}`.slice(0, 56), answerMsMax)
@@ -190,12 +196,12 @@ export async function acquireInstanceLock(options: InstanceLockOptions): Promise
         failures = 0
         return
       }
-      // It is right to end: another instance has bound its own log to the state and so taken the streams from our worker.
-      // No worker would ever read the events that this instance accepted from now on.
+      // This instance has to end: the other instance has bound its own log to the state and taken the streams from our
+      // worker, so no worker would ever read events that this instance accepts from now on.
       await release()
       options.onSuperseded(`PostgreSQL at ${describeServer(url)} ${reason}; this instance stops`)
     } catch {
-      // `handleLoss` was called with this error and tries again.
+      // `handleLoss` was called with this error and will try again.
     }
   }
 

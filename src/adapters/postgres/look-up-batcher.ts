@@ -1,6 +1,6 @@
-// Batches look-ups by name: all look-ups of one turn of the event loop, or all that arrived while the store was busy. A
-// name requested twice is looked up once. When more look-ups wait than fit into a batch, projects take turns. The caller
-// provides the query.
+// Batches look-ups by name: into one batch go all look-ups of one turn of the event loop, or all that arrived while the
+// store was busy. A name that is requested twice is looked up once. When more look-ups wait than fit into a batch, projects
+// take turns. The caller provides the query.
 
 import { setImmediate as nextTurn } from 'node:timers'
 import { FairQueue } from '#core/fair-queue.ts'
@@ -13,7 +13,10 @@ export interface LookUpBatcher<Name, Found> {
 
 /** The most names in one statement. */
 const togetherMax = 500
-/** The most waiting look-ups. Beyond that, the project with the most loses its last; that evaluation runs without it. */
+/**
+ * The most waiting look-ups. One more displaces the last look-up of the project that has the most; that look-up's
+ * evaluation runs without its result.
+ */
 const waitingMax = 10_000
 
 interface Waiting<Name, Found> {
@@ -29,7 +32,8 @@ interface Waiting<Name, Found> {
 /**
  * @param underWayMax how many of `findAll` may run at once.
  * @param senderOf the project of a look-up.
- * @param findAll answers in the order of the names; a PortError in place of an answer fails only that name.
+ * @param findAll returns the answers in the order of the names; a PortError in place of an answer fails only the look-up of
+ * that name.
  */
 export function createLookUpBatcher<Name, Found>(
   underWayMax: number,
@@ -87,7 +91,7 @@ export function createLookUpBatcher<Name, Found>(
       }
     } catch (cause) {
       for (const entry of entries) entry.reject(cause)
-      // Look-ups that still wait would wait just as long for the same failure.
+      // Also fails the look-ups that still wait: they would wait just as long for the same failure.
       waiting.clear()
       for (const entry of queue.clear()) entry.reject(cause)
     } finally {

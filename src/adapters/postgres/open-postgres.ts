@@ -11,7 +11,7 @@ export interface PoolOptions {
   readonly url: string
   /** Shown in pg_stat_activity after `pennon `. */
   readonly name: string
-  /** Maximum of sessions; one is opened when needed and closed after a minute without work. */
+  /** The most sessions; each is opened when it is needed and closed after a minute without work. */
   readonly sizeMax: number
   /**
    * How long a statement may run; 0 = no limit. The server ends it; if the server does not answer, the pool gives up.
@@ -29,7 +29,7 @@ export interface PoolOptions {
 }
 
 export interface Session {
-  /** Rows by name; or give `rowMode: 'array'`. @throws what the driver throws. */
+  /** Returns rows as objects or, with `rowMode: 'array'`, as arrays. @throws what the driver throws. */
   query<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<pg.QueryResult<Row>>
   /** Returns the session to the pool; with `close`, or if the session is broken, closes it instead. */
   release(close?: boolean): void
@@ -38,10 +38,13 @@ export interface Session {
 export interface Pool {
   /** @throws PortError `unavailable` or `timeout`. */
   connect(): Promise<Session>
-  /** One statement, on any session. @throws PortError, or what the driver throws for a bug of ours. */
+  /** Runs one statement on any session. @throws PortError, or what the driver throws for a bug of ours. */
   query<Row extends unknown[]>(query: pg.QueryArrayConfig): Promise<pg.QueryArrayResult<Row>>
   query<Row extends pg.QueryResultRow>(query: pg.QueryConfig): Promise<pg.QueryResult<Row>>
-  /** Waits for running statements, within the limit of `close-connections.ts`; statements that take longer fail. */
+  /**
+   * Closes the pool. Waits for running statements, within the limit in `close-connections.ts`; statements that take longer
+   * fail.
+   */
   end(): Promise<void>
 }
 
@@ -50,15 +53,16 @@ const answerGraceMs = 1_000
 const idleTransactionMsMax = 30_000
 
 /**
- * A prepared statement keeps its plan, and a plan from when a table was empty would scan the table even once it is full.
- * With these settings plans use the index from the beginning, and planning costs once per session.
+ * A prepared statement keeps its plan, and a plan that was made while a table was empty would scan the table even when it
+ * is full. With these settings, plans use the index from the beginning, and each statement is planned only once per
+ * session.
  */
 const indexedPlans = ['enable_seqscan=off', 'enable_hashjoin=off', 'enable_mergejoin=off']
   .concat('plan_cache_mode=force_generic_plan', 'jit=off')
   .map(setting => `-c ${setting}`)
   .join(' ')
 
-/** Opens nothing yet. @throws Error with a line for people when the URL's TLS settings contradict each other. */
+/** Opens no connection yet. @throws Error with a line for operators when the URL's TLS settings contradict each other. */
 export function openPool(options: PoolOptions): Pool {
   const { logger, statementMsMax, lockMsMax } = options
   const sockets = trackSockets()
@@ -67,7 +71,7 @@ export function openPool(options: PoolOptions): Pool {
     ...buildClientSettings(options.url, options.name, options.connectMsMax, options.isIndexed && indexedPlans),
     max: options.sizeMax,
     idleTimeoutMillis: 60_000,
-    // Sessions are renewed each hour, so that a server that has since become the primary gets its share of them.
+    // Sessions are reopened after an hour, so that a server that has become the primary since gets its share of them.
     maxLifetimeSeconds: 3_600,
     ...(statementMsMax > 0 && { statement_timeout: statementMsMax, query_timeout: statementMsMax + answerGraceMs }),
     ...(lockMsMax !== undefined && { lock_timeout: lockMsMax }),
@@ -75,7 +79,7 @@ export function openPool(options: PoolOptions): Pool {
   })
   // Without a listener, an idle session that the server ends would end this process.
   pool.on('error', cause => logger.debug({ err: toPostgresPortError(cause) }, 'idle session ended'))
-  // A session in use needs this listener, too: the pool removes its own listener from the session meanwhile.
+  // Each session needs a listener of its own: while a session is in use, the pool's listener is not attached to it.
   pool.on('connect', client => {
     client.on('error', cause => logger.debug({ err: toPostgresPortError(cause) }, 'session ended'))
   })
@@ -130,7 +134,8 @@ export async function runInTransaction<T>(
       await session.query('COMMIT')
       return result
     } catch (cause) {
-      // A failed ROLLBACK is ignored: closing the session rolls back as well, and the caller needs the error of `work`.
+      // A failed ROLLBACK is ignored: closing the session also rolls back, and the caller needs the error that `work`
+      // threw.
       await session.query('ROLLBACK').catch(() => {
         isInTransaction = true
       })
@@ -160,7 +165,10 @@ export function buildClientSettings(url: string, name: string, connectMsMax: num
   }
 }
 
-/** With `require` the driver itself would check the certificate, which fails for most managed servers. */
+/**
+ * Gives `sslmode` the meaning that it has for libpq: by itself, the driver would check the certificate with `require`, too,
+ * which fails for most managed servers.
+ */
 function applyLibpqTls(url: string): string {
   if (!/[?&]sslmode=/.test(url) || /[?&]uselibpqcompat=/.test(url)) return url
   return `${url}&uselibpqcompat=true`
@@ -173,7 +181,8 @@ function selectTypeParser(oid: number, format: 'text' | 'binary' = 'text'): (tex
 }
 
 /**
- * BIGINT columns hold ids, versions and epoch ms. @throws PortError `corrupt` for a value that a number cannot hold.
+ * Parses the value of a BIGINT column: an id, a version or epoch ms. @throws PortError `corrupt` if a number cannot hold it
+ * exactly.
  */
 function parseSafeInteger(text: string): number {
   const value = Number(text)

@@ -49,7 +49,7 @@ export function openPostgresChunkStore(options: { url: string; logger: Logger; l
       async commitChunk(changes, { fromOffset, offset, committedAtMs, stream, ownerId }) {
         try {
           await runInTransaction(pool, 'BEGIN', async session => {
-            // Taken before any other lock, as in transactions that write definitions.
+            // Takes this lock before any other lock, as do transactions that write definitions.
             if (changes.groupTypes.length > 0) await session.query(`SELECT pg_advisory_xact_lock(${definitionsLock})`)
             const values = [offset, committedAtMs, stream, ownerId, fromOffset ?? null]
             const { rowCount } = await session.query(texts.advancePosition, values)
@@ -63,7 +63,7 @@ export function openPostgresChunkStore(options: { url: string; logger: Logger; l
         } catch (cause) {
           if (cause instanceof CommitRefused) return cause.how
           const failure = toPostgresPortError(cause)
-          // A deadlock, or a referenced row that another transaction deleted in between.
+          // The cause is a deadlock, or another transaction deleted a referenced row in between.
           if (failure instanceof PortError && failure.code === 'conflict') return 'version_conflict'
           throw failure
         }
@@ -74,9 +74,9 @@ export function openPostgresChunkStore(options: { url: string; logger: Logger; l
   )
 }
 
-/** One statement for each list, however many ids a chunk has. Each read throws what the driver throws. */
+/** Reads each list with one statement, however many ids a chunk has. Each read throws what the driver throws. */
 function createChunkReads(session: Session): ChunkReads {
-  /** Empty lists find nothing, without a statement. */
+  /** Runs no statement for empty lists, which find nothing. */
   const readRows = async <Row extends object>(
     statement: string,
     lists: readonly (readonly unknown[])[],

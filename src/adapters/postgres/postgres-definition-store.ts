@@ -11,15 +11,18 @@ import { buildClientSettings, openPool } from './open-postgres.ts'
 import { toPostgresPortError } from './postgres-errors.ts'
 
 /**
- * The epoch names the server process and the table. Both stay the same unless the server restarts or the database or
- * the table is recreated, as after a restore from a backup or a switch to a standby.
+ * Reads the revision and an epoch, which identifies the server process and the table. It changes only if the server
+ * restarts, or if the database or the table is recreated, as after a restore from a backup or a switch to a standby.
  */
 const findRevisionText = `
   SELECT value, concat_ws(' ', extract(epoch FROM pg_postmaster_start_time()), d.oid, pg_relation_filenode('revision'))
   FROM revision, pg_database AS d WHERE id = 1 AND d.datname = current_database()`
 
 export interface PostgresDefinitionStore extends DefinitionStore {
-  /** Called at once with each revision that any process commits; some may be missed while the server is unavailable. */
+  /**
+   * Calls the listener at once with each revision that any process commits; it may miss some while the server is
+   * unavailable.
+   */
   onChange(listener: (revision: number) => void): void
   /** Resolves when the store listens for changes, or when it could not reach the server. */
   readonly listening: Promise<void>
@@ -73,7 +76,7 @@ const connectMsMax = 5_000
 const reconnectWaits = { firstMs: 100, longestMs: 10_000 }
 
 interface RevisionListener {
-  /** Resolves when it listens for the first time, or when the first attempt fails. */
+  /** Resolves when the connection listens for the first time, or when the first attempt to connect fails. */
   readonly started: Promise<void>
   close(): Promise<void>
 }

@@ -5,7 +5,7 @@ import pg from 'pg'
 import { PortError, type PortErrorCode } from '#ports/port-error.ts'
 
 /**
- * By SQLSTATE, or by the class of a SQLSTATE, which is its first two characters.
+ * The PortError's code for each SQLSTATE, or for a class of SQLSTATEs, which is the first two characters.
  * https://www.postgresql.org/docs/current/errcodes-appendix.html
  */
 const codes: Readonly<Record<string, PortErrorCode>> = {
@@ -49,13 +49,13 @@ export function toPostgresPortError(cause: unknown): unknown {
   return cause
 }
 
-/** For any failure to get a session: the state cannot be reached. */
+/** The PortError for any failure to get a session, which means that the state cannot be reached. */
 export function toConnectPortError(cause: unknown): PortError {
   const known = toPostgresPortError(cause)
   return known instanceof PortError ? known : new PortError('state', 'unavailable', known)
 }
 
-/** Rolled back because of a concurrent transaction: the same transaction may succeed when it is repeated. */
+/** Whether a transaction was rolled back because of a concurrent transaction: it may succeed when it is repeated. */
 export function isConcurrencyRollback(cause: unknown): boolean {
   const code = readSqlState(cause)
   return code === '40001' || code === '40P01'

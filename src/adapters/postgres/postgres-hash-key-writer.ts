@@ -9,7 +9,7 @@ import { openPool } from './open-postgres.ts'
 
 /** The most concurrent calls of one writer; further calls wait for a session. */
 export const hashKeySessionsMax = 4
-/** An evaluation waits no longer than this for a lock or the disk. */
+/** How long a statement of an evaluation may wait for a lock or the disk. */
 const defaultStatementMsMax = 250
 const connectMsMax = 1_000
 
@@ -28,7 +28,7 @@ const insertText = `
   ORDER BY d.person_id, k.key
   ON CONFLICT (person_id, feature_flag_key) DO NOTHING`
 
-/** Parameters: project id, both ids, the id that takes precedence */
+/** Parameters: project id, both ids, the id whose keys take precedence (they come last) */
 const findText = `
   SELECT o.feature_flag_key, o.hash_key
   FROM person_distinct_id AS d JOIN flag_hash_key_override AS o ON o.person_id = d.person_id
@@ -39,7 +39,7 @@ const findText = `
 export function openPostgresHashKeyWriter(options: {
   url: string
   logger: Logger
-  /** How long a statement may take: a login waits for it. */
+  /** How long a statement may take; a user's login waits for it. */
   statementMsMax?: number
 }): HashKeyOverrideWriter & { close(): Promise<void> } {
   const { statementMsMax = defaultStatementMsMax } = options
@@ -61,7 +61,8 @@ export function openPostgresHashKeyWriter(options: {
       if (ids.length === 0) return []
       const insertHashKey = () =>
         run('keep-hash-key', insertText, [projectId, ids, flagKeys, toStorableText(anonDistinctId)])
-      // If the person is merged into another at the same time, the second attempt finds the survivor by its ids.
+      // If the person is merged into another person at the same time, this second attempt finds the survivor, which now has
+      // the ids.
       await insertHashKey().catch(cause => {
         if (cause instanceof PortError && cause.code === 'conflict') return insertHashKey()
         throw cause

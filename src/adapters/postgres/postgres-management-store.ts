@@ -18,12 +18,14 @@ import { isConcurrencyRollback, toPostgresPortError } from './postgres-errors.ts
 
 const sessionsMax = 4
 const connectMsMax = 5_000
-/** A start may wait longer than a request, since nothing else is waiting for it. */
+/** A starting process may wait longer for a connection than a request, since no client waits for it. */
 const startConnectMsMax = 15_000
 const statementMsMax = 10_000
-/** How long a write waits for other writes: their transactions are short, so a longer wait means trouble. */
+/**
+ * How long a write waits for other writes. Their transactions are short, so a longer wait means that something is wrong.
+ */
 const lockMsMax = 2_000
-/** Another process may be applying a long migration. */
+/** How long a migration waits for its lock, which another process may hold during a long migration. */
 const migrationLockMsMax = 120_000
 const retryCount = 3
 const retryWaits = { firstMs: 60, longestMs: 240 }

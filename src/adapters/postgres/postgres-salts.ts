@@ -8,7 +8,7 @@ import { openPool } from './open-postgres.ts'
 const statementMsMax = 2_000
 const connectMsMax = 2_000
 
-/** Writes nothing for a day that has a salt. `findText` then reads the salt that counts, whoever wrote it. */
+/** Writes nothing if the day already has a salt. `findText` then reads the stored salt, whichever process wrote it. */
 const insertText = 'INSERT INTO cookieless_salt (day, salt) VALUES ($1, $2) ON CONFLICT (day) DO NOTHING'
 const findText = 'SELECT salt FROM cookieless_salt WHERE day = $1'
 const deleteText = 'DELETE FROM cookieless_salt WHERE day < $1 OR day > $2 RETURNING day'
@@ -25,7 +25,8 @@ export function openPostgresSalts(options: { readonly url: string; readonly logg
       if (known !== undefined) return new Uint8Array(known)
       await run(insertText, [day, Buffer.from(fresh)])
       const kept = await findSalt(day)
-      // A worker whose clock is ahead may have deleted the salt since. Hashing must not continue with an empty key.
+      // A worker whose clock is ahead may have deleted the salt since. Fails, since hashing must not continue without a
+      // salt.
       if (kept === undefined) throw new PortError('state', 'unavailable')
       return new Uint8Array(kept)
     },

@@ -1,6 +1,6 @@
 // Stored persons and groups for evaluations, on PostgreSQL or on a replica of it. The look-ups of one turn of the event
-// loop become one statement for each kind. Once enough statements are running, look-ups wait for the next statement, so a
-// busier front puts more look-ups into one statement.
+// loop become one statement for each kind. While enough statements are running, look-ups wait for the next statement, so a
+// busier front puts more look-ups into each statement.
 
 import { parseStoredProperties } from '#adapters/sql/tables/rows.ts'
 import type { VisitorName } from '#core/processing/visitors.ts'
@@ -11,12 +11,13 @@ import { createLookUpBatcher, type LookUpBatcher } from './look-up-batcher.ts'
 import { openPool } from './open-postgres.ts'
 
 /**
- * The most statements of each kind that run at once. Each costs this process about 70 µs, plus about 3 µs for each name.
- * With few at once, a busy front's look-ups share them, and a round trip of 1 ms still allows 1,000 look-ups per ms.
+ * The most statements of each kind that run at once. Each takes this process about 70 µs, plus about 3 µs for each name.
+ * With few statements at once, a busy front's look-ups share them; at a round trip of 1 ms, 1,000 look-ups per ms are still
+ * possible.
  */
 const underWayMax = 2
 const sessionsMax = 4 * underWayMax
-/** An evaluation gives up sooner; this limit frees the session. */
+/** The time limit of a statement. An evaluation gives up sooner; this limit only frees the session. */
 const statementMsMax = 1_000
 const connectMsMax = 1_000
 
@@ -45,7 +46,7 @@ const findHashKeysText = `
   JOIN person_distinct_id AS d ON d.project_id = k.project_id AND d.distinct_id = k.distinct_id
   LEFT JOIN flag_hash_key_override AS o ON o.person_id = d.person_id`
 
-/** Ordinals ascend with offsets. */
+/** Counts a visitor's `$identify` events: their ordinals ascend with offsets, so the last ordinal gives the count. */
 const countIdentifiesText = `
   SELECT k.place, i.ordinal + 1
   FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS k (project_id, hash, place)
@@ -54,7 +55,7 @@ const countIdentifiesText = `
     WHERE c.project_id = k.project_id AND c.hash = k.hash ORDER BY c.log_offset DESC LIMIT 1
   ) AS i`
 
-/** A row's texts: look-ups that share the row may want different properties of it. */
+/** All property texts of a row, since the look-ups that share the row may need different properties of it. */
 interface PersonText {
   readonly uuid: string
   readonly propertiesJson: string
@@ -88,8 +89,8 @@ export function openPostgresSubjectStore(options: {
     isIndexed: true,
   })
   /**
-   * @param columnsOf the name's columns after the project id.
-   * @param add adds a row to what is found so far for its name.
+   * @param columnsOf returns a name's values for the columns after the project id. @param add adds a row to what was found
+   * for its name before.
    */
   const lookUps = <Name extends { readonly projectId: number }, Found, Row extends unknown[]>(
     [name, text]: readonly [string, string],
@@ -135,7 +136,8 @@ export function openPostgresSubjectStore(options: {
     ([count]) => count,
   )
   return {
-    // PostgreSQL stores no NUL, so such an id finds nothing; in a statement, it would make all look-ups fail.
+    // PostgreSQL stores no NUL, so an id with NUL cannot be found; in a statement, it would make all look-ups of the batch
+    // fail.
     findPerson: async (projectId, distinctId, wanted) => {
       if (distinctId.includes('\0')) return null
       const found = await persons.find(`${projectId} ${distinctId}`, { projectId, distinctId })

@@ -17,8 +17,8 @@ export type SchemaChoice =
 
 /**
  * Adds a search path to the URL, so that its sessions find our tables by their bare names.
- * @param schema PENNON_DATABASE_SCHEMA; null for `pennon`, and after it the role's own path, which may have a state that
- * was created with another setting. A `search_path` in the URL's own `options` stays as it is.
+ * @param schema PENNON_DATABASE_SCHEMA; null for `pennon` followed by the role's own path, where a state may have been
+ * created under another setting. A `search_path` in the URL's own `options` stays as it is.
  */
 export function addSearchPath(url: string, schema: string | null): string {
   const place = new URL(url)
@@ -30,7 +30,7 @@ export function addSearchPath(url: string, schema: string | null): string {
 }
 
 /**
- * Decides from what exists, before anything is created.
+ * Decides which schema to use, from what exists, before anything is created.
  * @param path `search_path` of the session.
  * @param current `current_schema()`; null when no schema of the path exists.
  * @param found the existing schemas of the path.
@@ -47,7 +47,7 @@ export function chooseSchema(path: string, current: string | null, found: readon
     }
   const other = found.find(({ schema, tables }) => schema !== wanted && hasStateTables(tables))
   if (other === undefined) return { schema: wanted, isMade: there !== undefined, hasState: false }
-  // A new state would hide the existing state.
+  // Refuses, since a new state in the wanted schema would hide the existing state.
   return {
     refusal: `its state is in the schema ${other.schema}, not in ${wanted}. Set PENNON_DATABASE_SCHEMA=${other.schema}`,
   }

@@ -7,7 +7,7 @@ import type { Session } from './open-postgres.ts'
 const sliceRowsMax = 2_000
 const sliceCharsMax = 16 * 2 ** 20
 
-/** @returns the changed and returned rows of all slices. @throws what the driver throws. */
+/** @returns the number of changed rows and the returned rows, of all slices together. @throws what the driver throws. */
 export async function runStatementInSlices<Answer extends object>(
   session: Session,
   statement: string,

@@ -1,6 +1,6 @@
-// The scripts of the installed `posthog-js` package. While any answer uses a file, the file is in memory once; only its
-// compressed form, which nearly every browser accepts, is cached, up to a limit. Adds the one file that the package leaves
-// out.
+// The scripts of the installed `posthog-js` package. A file is in memory only while an answer uses it, and only once. Its
+// compressed form, which nearly every browser accepts, is cached, up to a limit. A stub replaces the one file that the
+// package leaves out.
 
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
@@ -51,17 +51,20 @@ export function openInstalledScripts(options: InstalledScriptsOptions = {}): Bro
       const bytes = stub === undefined ? shareFileReads(join(dist, name)) : async () => stub
       const script = buildScript(bytes, name.endsWith('.map') ? noBudget : budget)
       opened.set(name, script)
-      // A file that could not be read may exist the next time.
+      // Forgets a file that could not be read, since it may be readable at the next request.
       script.catch(() => opened.delete(name))
       return script
     },
   }
 }
 
-/** Source maps are half of all bytes and only for a browser's developer tools: not worth keeping. */
+/**
+ * The cache budget of source maps, which are half of all bytes and only for a browser's developer tools: they are not
+ * cached.
+ */
 const noBudget = { bytes: 0 }
 
-/** Reads a file, unless its bytes are still in use. */
+/** @returns a function that reads the file, or returns the bytes of an earlier read while they are still in use. */
 function shareFileReads(path: string): () => Promise<Buffer> {
   let held: WeakRef<Buffer> | null = null
   let reading: Promise<Buffer> | null = null
@@ -110,7 +113,10 @@ const brotliInPool = promisify(brotliCompress)
 /** For the largest script of a page, quality 9 takes 0.1 s of a pool thread, and quality 11 takes 1.5 s and saves 4 %. */
 const brotliQuality = 9
 
-/** Null when the result exceeds the budget. No file is compressed twice, and memory stays within the limit. */
+/**
+ * Compresses a file and takes its size from the budget, which bounds the memory; null when it exceeds the budget. The
+ * caller keeps either result, so no file is compressed twice.
+ */
 async function compressWithinBudget(
   whole: Buffer,
   packing: ScriptCompression,

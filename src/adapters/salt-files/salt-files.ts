@@ -26,7 +26,7 @@ async function readOrCreateSalt(folder: string, day: string, fresh: Uint8Array):
   const file = join(folder, day)
   const known = await readSalt(file)
   if (known !== null && known.length === saltBytes) return known
-  // Replace a damaged file: without a salt, the day's visitors would be refused; with a new salt, they are only counted
+  // Replaces a damaged file: without a salt, the day's visitors would be refused; with a new salt, they are only counted
   // twice.
   if (known !== null) await overwriteAndRemove(folder, day, day)
   await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -36,7 +36,7 @@ async function readOrCreateSalt(folder: string, day: string, fresh: Uint8Array):
   return kept
 }
 
-/** @returns the bytes of the file; a damaged file may have any number of them. Null when there is no file. */
+/** @returns the bytes of the file, which may be any number in a damaged file; null when there is no file. */
 async function readSalt(file: string): Promise<Uint8Array | null> {
   try {
     return new Uint8Array(await readFile(file))
@@ -61,7 +61,10 @@ async function makeFile(draft: string, path: string, content: Uint8Array): Promi
   }
 }
 
-/** Drafts of killed processes are removed with their day: a draft of an open day may be about to be renamed. */
+/**
+ * Removes the salts of other days, and drafts that killed processes left for those days. A draft for a kept day may be
+ * about to be renamed, so it stays.
+ */
 async function deleteSaltsExcept(folder: string, kept: DayRange): Promise<string[]> {
   const deleted: string[] = []
   const failures: unknown[] = []

@@ -49,7 +49,7 @@ export interface StateMigration {
   readonly copy: string | null
 }
 
-/** Logs a migration at a start; nothing for a state that is new, or was up to date. */
+/** Logs a migration that ran at a start; logs nothing if the state is new or was already up to date. */
 export function logStateMigration({ from, to, durationMs, copy }: StateMigration, logger: Logger): void {
   if (from === 0 || from === to) return
   const wayBack = copy === null ? 'a dump or backup from before' : copy

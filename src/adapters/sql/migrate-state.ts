@@ -1,4 +1,4 @@
-// How the list of migrations is applied: forward only, each in one transaction with the row that records it. A state that
+// Applies the list of migrations: forward only, each in one transaction together with the row that records it. A state that
 // a newer Pennon has migrated is refused and not changed.
 
 import { type Kysely, sql } from 'kysely'

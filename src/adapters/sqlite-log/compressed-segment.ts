@@ -31,7 +31,7 @@ export interface FrameRow {
   readonly body: Buffer
 }
 
-/** An open segment, whatever its form. */
+/** An open segment of any form (plain, packed or damaged). */
 export interface ReadableSegment {
   /** The frame that contains `offset`, and all later frames. Only a damaged segment may have gaps between frames. */
   framesFrom(offset: number): IterableIterator<FrameRow>

@@ -67,7 +67,7 @@ describe('a log opened at the state’s position', () => {
     })
   })
 
-  it('continues at the state’s position even if the start that first found the gap was interrupted', async t => {
+  it('continues at the state’s position even if the first start that noticed the missing records was interrupted', async t => {
     const { folder, writer } = await openedWriter(t)
     await writer.append('live', encodedEvents([aCapturedEvent(1)]))
     await writer.close()

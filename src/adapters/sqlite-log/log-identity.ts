@@ -40,7 +40,7 @@ export function readLogIdentity(folder: string): string | null {
  * @throws system errors.
  */
 export function writeLogIdentity(folder: string, id: string): void {
-  // The marks of another log say nothing about this one.
+  // Marks that another log left in this folder do not apply to this log.
   for (const stream of embeddedStreamNames) removeStreamMark(join(folder, stream))
   ensureFolder(folder)
   const path = join(folder, fileName)

@@ -44,7 +44,7 @@ export type FromLogThread =
   | { readonly kind: 'committed'; readonly syncedAtNs: bigint }
   | { readonly kind: 'failed'; readonly code: PortErrorCode; readonly message: string }
   | { readonly kind: 'looked' }
-  /** Sent on each change, before the answer to the append that caused it. */
+  /** Sent on each change of the condition, before the answer to the append that caused the change. */
   | { readonly kind: 'condition'; readonly condition: LogCondition }
   /** The stream ended before the offset at which the process has to continue. */
   | ({ readonly kind: 'gap' } & StreamGap)
@@ -111,7 +111,7 @@ function serve(port: NonNullable<typeof parentPort>, options: LogThreadOptions):
     }
   }
 
-  /** Null when this many bytes may be appended. */
+  /** The condition that keeps this many bytes from being appended; null when they may be appended. */
   function findFullCondition(bytes: number): Exclude<LogCondition, { state: 'ok' }> | null {
     const reason = space.refusal(bytes)
     if (reason !== null) return { state: 'full', reason }
@@ -119,7 +119,7 @@ function serve(port: NonNullable<typeof parentPort>, options: LogThreadOptions):
     return importReason === null ? null : { state: 'imports_full', reason: importReason }
   }
 
-  /** @returns the reported reason. */
+  /** Reports a failed commit to the main thread. @returns the reason that it reported. */
   function reportFailure(error: unknown): string {
     const { message } = error as Error
     const diskError = error instanceof FilesGoneError ? null : appender.diskError()

@@ -48,7 +48,7 @@ export class LostRecords {
     }
   }
 
-  /** Skips truncated lines and lines that another program wrote. */
+  /** The listed losses. Skips truncated lines and lines that another program wrote. */
   list(): readonly LogLoss[] {
     if (statSync(this.#path, { throwIfNoEntry: false }) === undefined) return []
     return readFileSync(this.#path, 'utf8').split('\n').flatMap(parseLoss)
@@ -88,7 +88,7 @@ function shortenLosses(losses: readonly LogLoss[], bytesMax: number): LogLoss[] 
   return [...sums, ...losses.slice(from)]
 }
 
-/** @param losses at least one. */
+/** Combines the losses of one stream into one. @param losses at least one. */
 function combineLosses(losses: readonly LogLoss[]): LogLoss {
   const last = losses.at(-1)!
   let [fromOffset, toOffset, recordCount] = [last.fromOffset, last.toOffset, 0]

@@ -33,8 +33,8 @@ export class OpenSegments {
 
   /**
    * Opens the segment, unless it is open, and reads from it.
-   * @throws PortError: `corrupt` for damage; `unavailable` if the file was just set aside, in which case it is in a new
-   * listing.
+   * @throws PortError: `corrupt` for damage; `unavailable` if the file was just set aside: a new listing has it under its
+   * new name.
    */
   use<T>(segment: SegmentName, read: (opened: ReadableSegment) => T): T {
     if (segment.form === 'damaged' && this.#onDamage === null) {

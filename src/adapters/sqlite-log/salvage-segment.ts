@@ -29,7 +29,7 @@ const localBytesMax = pageBytes - 35
 const localBytesMin = Math.floor(((pageBytes - 12) * 32) / 255) - 23
 const overflowBytes = pageBytes - 4
 
-/** Its frames have holes between them where some could not be read. */
+/** A damaged segment with all frames that could be read; where a frame could not be read, there is a gap. */
 export class SalvagedSegment implements ReadableSegment {
   readonly #firstOffset: number
   readonly #file: number
@@ -39,8 +39,7 @@ export class SalvagedSegment implements ReadableSegment {
   readonly #frames: readonly Found[]
 
   /**
-   * Reads the file once, some tenths of a second for a full segment.
-   * @throws system errors, not for what the file holds.
+   * Reads the whole file, which takes some tenths of a second for a full segment. @throws system errors, never for damage.
    */
   constructor({ path, firstOffset }: SegmentName) {
     this.#firstOffset = firstOffset
@@ -87,7 +86,7 @@ export class SalvagedSegment implements ReadableSegment {
     return low
   }
 
-  /** Returns as much as can be read; bytes of a damaged page are returned as they are. */
+  /** The body of a frame, as much of it as can be read; bytes of a damaged page are returned unchanged. */
   #bodyOf({ descriptor, pageAt, payloadAt, payloadBytes, bodyBytes }: Found): Buffer {
     const payload = Buffer.alloc(payloadBytes)
     let filled = countLocalBytes(payloadBytes)
@@ -129,7 +128,8 @@ export class SalvagedSegment implements ReadableSegment {
       return salts
     }
     const [own, first, second] = [16, walHeaderBytes + 8, walHeaderBytes + step + 8].map(readSaltsAt) as Salts
-    // If the salts of the header and the first frame differ, one or both are damaged; the first or second frame is right.
+    // If the header's salts differ from the first frame's, one is damaged: then the first or the second frame has the right
+    // salts.
     const salts = own.equals(first) ? [own] : [first, second]
     const page = Buffer.alloc(pageBytes)
     for (let at = walHeaderBytes; at + step <= size; at += step) {
@@ -141,7 +141,7 @@ export class SalvagedSegment implements ReadableSegment {
     }
   }
 
-  /** @param number counts from 1, as pages do. @returns whether there is such a page. */
+  /** @param number the page number, from 1. @returns whether the file has this page. */
   #readPage(number: number, page: Buffer): boolean {
     const inWal = this.#walPages.get(number)
     if (inWal !== undefined) return readSync(this.#wal!, page, 0, pageBytes, inWal) === pageBytes
@@ -161,7 +161,7 @@ function findFrames(page: Buffer, descriptor: number, pageAt: number, take: (fra
   }
 }
 
-/** Null when there is no row of `frames`. */
+/** Reads a row of `frames`; null when the bytes at this place are not such a row. */
 function readRow(page: Buffer, at: number): Omit<Found, 'descriptor' | 'pageAt'> | null {
   const cursor = { page, at }
   const payloadBytes = readVarint(cursor)
@@ -188,7 +188,7 @@ function countLocalBytes(payloadBytes: number): number {
   return local <= localBytesMax ? local : localBytesMin
 }
 
-/** Bytes of an integer by serial type. Types 8 and 9 mean the numbers 0 and 1 and take no bytes. */
+/** How many bytes an integer takes, by its serial type. Types 8 and 9 mean the numbers 0 and 1 and take no bytes. */
 const integerBytes: Readonly<Record<number, number>> = { 1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8, 8: 0, 9: 0 }
 
 function readInteger(cursor: { readonly page: Buffer; at: number }, type: number): number {

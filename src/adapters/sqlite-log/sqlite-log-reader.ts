@@ -22,7 +22,7 @@ export interface SqliteLogReaderOptions extends StreamReaderOptions {
   readonly logBytesMax?: number
   /** The value of `PENNON_MIN_FREE_BYTES`; 0 when absent. */
   readonly minFreeBytes?: number
-  /** How often a waiting read polls without a wake-up; once a second when absent. */
+  /** The interval at which a waiting read polls when nothing wakes it up; a second when absent. */
   readonly pollMs?: number
 }
 

@@ -19,7 +19,7 @@ export interface SqliteLogWriterOptions {
   /** `<PENNON_DATA>/log`; each stream has a folder in it. */
   readonly folder: string
   readonly nowMs: () => number
-  /** For all streams together; `PENNON_LOG_MAX_BYTES`. */
+  /** Limit for all streams together: the value of `PENNON_LOG_MAX_BYTES`. */
   readonly logBytesMax: number
   /** `PENNON_MIN_FREE_BYTES`. */
   readonly minFreeBytes?: number

@@ -30,7 +30,7 @@ export interface StreamAppenderOptions {
   /** A segment of this size or more takes no further commit. */
   readonly segmentBytesMax: number
   /**
-   * A segment whose first records are this old takes no further commit either: the newest segment is never deleted, so
+   * Likewise, a segment whose first records are this old takes no further commit: the newest segment is never deleted, so
    * with little traffic it would keep its records for too long.
    */
   readonly segmentAgeMs: number
@@ -76,7 +76,7 @@ export class StreamAppender {
   /** Segments set aside in a row, which is limited: the appender must not continue on a disk that returns random bytes. */
   #setAsideCount = 0
 
-  /** Opens the newest segment, or creates one: the first, or one at the state's position if that is beyond the end. */
+  /** Opens the newest segment; creates one if there is none, or if the state's position is beyond the stream's end. */
   constructor(options: StreamAppenderOptions) {
     this.#options = options
     this.#firstOffset = options.firstOffset
@@ -100,7 +100,7 @@ export class StreamAppender {
     return this.#append(runs.flatMap(divideIntoFrames), nowMs)
   }
 
-  /** Makes a commit without records that is otherwise like any other. @throws like `append`. */
+  /** Finds out whether commits work, by a commit without records. @throws like `append`. */
   probe(): void {
     this.#append([], null, true)
   }
@@ -126,7 +126,7 @@ export class StreamAppender {
     return beganAtMs !== undefined && Math.abs(nowMs - beganAtMs) >= this.#options.segmentAgeMs
   }
 
-  /** @param nowMs null without frames, when the age of the segment does not matter. */
+  /** @param nowMs null when there are no frames: then the segment's age does not matter. */
   #append(frames: readonly Frame[], nowMs: number | null, isProbe = false): number {
     try {
       for (;;) {
@@ -283,7 +283,7 @@ function findSalvagedEnd(segment: SegmentName): number {
   }
 }
 
-/** Seals a run and divides it into frames, without copying. */
+/** Adds checksums to a run's records and divides the run into frames, without copying. */
 function divideIntoFrames(run: Uint8Array<ArrayBuffer>): Frame[] {
   const places = addRecordChecksums(run)
   const frames: Frame[] = []

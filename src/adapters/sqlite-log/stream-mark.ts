@@ -20,7 +20,7 @@ export function buildMarkPath(streamFolder: string): string {
   return `${streamFolder}.end`
 }
 
-/** The end of the stream by its mark, 0 when there is no mark. A damaged slot counts as empty. */
+/** The end of the stream according to its mark; 0 when there is no mark. A damaged slot counts as empty. */
 export function readStreamMark(streamFolder: string): number {
   let bytes: Buffer
   try {
@@ -38,7 +38,7 @@ export function readStreamMark(streamFolder: string): number {
   return end
 }
 
-/** Call it for a log that starts again empty. */
+/** Removes a stream's mark. Call it for a log that starts again empty. */
 export function removeStreamMark(streamFolder: string): void {
   rmSync(buildMarkPath(streamFolder), { force: true })
 }
@@ -81,7 +81,10 @@ export class StreamMark {
   }
 }
 
-/** Creates the file at its final size, so that a full disk cannot prevent later writes. Another process may do the same. */
+/**
+ * Creates the file at its final size, so that a full disk cannot prevent later writes. Several processes may call it at
+ * once.
+ */
 function makeFile(path: string): void {
   try {
     writeFileSync(path, Buffer.alloc(placeCount * placeBytes, 0xff), { flag: 'wx', mode: 0o600 })

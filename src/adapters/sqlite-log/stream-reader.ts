@@ -27,7 +27,7 @@ export interface StreamReaderOptions {
    * page by page. In other processes, reading such a segment fails as `corrupt`.
    */
   readonly onDamage?: OnDamage
-  /** Whether files stay unchanged, even where a start would first repair them. */
+  /** Whether to leave all files unchanged, even files that a start would first repair. */
   readonly isAsFound?: boolean
   /** For tests: lists the segments in a stream's folder. */
   readonly list?: typeof listSegments
@@ -38,12 +38,12 @@ export class StreamReader {
   readonly #folder: string
   readonly #list: typeof listSegments
   readonly #open: OpenSegments
-  /** From the last listing, oldest first. */
+  /** The segments of the last listing, oldest first. */
   #segments: SegmentName[] = []
   /** Paths of plain segments that cannot be packed, since they are damaged. */
   readonly #unpackable = new Set<string>()
 
-  /** @param folder of the stream. */
+  /** @param folder the stream's folder. */
   constructor(info: StreamInfo, folder: string, options: StreamReaderOptions) {
     this.#info = info
     this.#folder = folder
@@ -74,7 +74,7 @@ export class StreamReader {
     } catch (error) {
       if (!(error instanceof PortError && error.retryable)) throw error
     }
-    // List again: either the last listing ends here, or one of its segments was deleted.
+    // List the segments again: either the last listing ends at this offset, or one of its segments was deleted.
     this.#listAgain()
     let found = readKnown()
     if (found.firstOffset > fromOffset) {
@@ -140,15 +140,15 @@ export class StreamReader {
     }
   }
 
-  /** A segment with a future timestamp, from a clock that was ahead, counts as no newer than the segments after it. */
+  /** A segment stamped by a clock that was ahead does not count as newer than the segments after it. */
   #hasOldBehind(offset: number, oldestMs: number, olderThanMs: number): boolean {
     const processed = this.#segments.filter((_, index) => this.#isProcessed(index, offset))
-    // Timestamps usually ascend, so that this check alone decides.
+    // Timestamps usually ascend, so the newest processed segment usually decides, without a look at the others.
     if (this.#newestAppendMs(processed.at(-1)!) >= oldestMs) return false
     return processed.some(segment => this.#newestAppendMs(segment) < olderThanMs)
   }
 
-  /** Whether all of a segment is before `offset` and it is not the newest. */
+  /** Whether a segment lies completely before `offset` and is not the newest segment. */
   #isProcessed(index: number, offset: number): boolean {
     const next = this.#segments[index + 1]
     return next !== undefined && next.firstOffset <= offset
@@ -238,7 +238,7 @@ export class StreamReader {
             if (frame.first_offset + frame.record_count <= nextOffset) continue
             if (frame.first_offset >= before) break
             if (frame.first_offset > nextOffset) {
-              // This frame follows a gap, which the caller must see first.
+              // This frame follows a gap: stop before it, so that the caller sees the gap first.
               if (nextOffset > firstOffset) {
                 isEnough = true
                 break
@@ -284,7 +284,7 @@ export class StreamReader {
     return { recordCount: toOffset - fromOffset, fromOffset, toOffset, file }
   }
 
-  /** A stream without segments begins at the state's position in it. */
+  /** The end of the stream. A stream without segments begins and ends at `position`, the state's position in it. */
   #endOffset(position: number): number {
     const newest = this.#segments.at(-1)
     if (newest === undefined) return position
@@ -293,7 +293,10 @@ export class StreamReader {
     return this.#open.useUnlessDamaged(newest, opened => opened.endOffset()) ?? readMark()
   }
 
-  /** For an unreadable segment, the modification time of its file, so that retention deletes it, too. */
+  /**
+   * When a segment's newest record was appended. For an unreadable segment: when its file was modified, so that it, too,
+   * ages.
+   */
   #newestAppendMs(segment: SegmentName): number {
     const newest = this.#open.useUnlessDamaged(segment, opened => opened.newestAppendMs())
     return newest ?? statSync(segment.path, { throwIfNoEntry: false })?.mtimeMs ?? 0

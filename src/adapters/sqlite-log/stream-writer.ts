@@ -19,7 +19,9 @@ export interface StreamWriterOptions {
   readonly isDormant?: boolean
   /** The wall clock, which determines the age of segments, including those that another process began. */
   readonly nowMs: () => number
-  /** Bytes that may wait, in flight included; an append larger than this is accepted only when nothing else waits. */
+  /**
+   * Bytes that may wait, including bytes in flight; an append larger than this is accepted only when nothing else waits.
+   */
   readonly queueBytesMax: number
   /** Appends that may wait: each belongs to a request, which takes more memory than its bytes. */
   readonly queueCountMax: number
@@ -43,7 +45,7 @@ export interface SyncReport {
 
 interface Append {
   readonly records: EncodedRecords
-  /** Stored, because a view has no length after its buffer was transferred. */
+  /** The length, stored here because a view has no length after its buffer was transferred. */
   readonly bytes: number
   readonly resolve: () => void
   readonly reject: (error: PortError) => void
@@ -109,7 +111,8 @@ export class StreamWriter {
   append(records: EncodedRecords): Promise<void> {
     if (records.recordCount === 0) return Promise.resolve()
     if (this.#state === 'dormant') {
-      // Appends made while the thread starts wait for it as for a commit, and fail if it cannot open the stream.
+      // Appends made while the thread starts wait for the start as for a commit, and fail if the thread cannot open the
+      // stream.
       this.#state = 'open'
       this.#start()
     }
@@ -121,7 +124,7 @@ export class StreamWriter {
     return new Promise((resolve, reject) => {
       this.#queue.push({ records, bytes, resolve, reject })
       if (this.#inFlight === null && !this.#sendScheduled) {
-        // Sends after everything that this turn of the event loop still reads, so that all of it goes into one commit.
+        // Sends only when this turn of the event loop has read all that it will read, so that one commit takes all of it.
         this.#sendScheduled = true
         setImmediate(() => this.#send())
       }
@@ -255,7 +258,7 @@ export class StreamWriter {
     } else {
       if (answer.code !== 'full' && !this.#isGone) this.#options.onTrouble?.(`a commit failed: ${answer.message}`)
       for (const append of flight) append.reject(createPortError(answer.code, answer.message))
-      // Queued appends have already waited just as long, and would have to wait as long again.
+      // Fail queued appends, too: they have waited just as long, and in the next message would wait as long again.
       if (answer.code !== 'full') this.#failQueue(answer.message)
     }
     if (this.#queue.length > 0) this.#send()

@@ -20,7 +20,7 @@ export interface Frame {
   readonly recordCount: number
 }
 
-/** The commit itself failed: its records may or may not exist after a restart. */
+/** The commit itself failed, so its outcome is unknown: its records may or may not exist after a restart. */
 export class CommitUnknownError extends Error {
   constructor(cause: unknown) {
     super(`the commit's outcome is unknown: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
@@ -72,7 +72,7 @@ export class WritableSegment {
     this.#next = this.#db.prepare('SELECT next_offset FROM segment').pluck()
     this.#pageCount = this.#db.prepare('PRAGMA page_count').pluck()
     this.#pageBytes = Number(this.#db.pragma('page_size', { simple: true }))
-    // Only `begin` ever waits, and it implements the waiting itself.
+    // SQLite itself never waits for a lock: only `begin` waits, with its own pauses.
     this.#db.pragma('busy_timeout = 0')
     this.#files = [name.path, `${name.path}-wal`, `${name.path}-shm`].map(path => ({ path, inode: readInode(path) }))
   }
@@ -95,7 +95,7 @@ export class WritableSegment {
     this.#rollback.run()
   }
 
-  /** Valid until the end of the transaction in which it was read. */
+  /** The segment's end and size. Valid until the end of the transaction in which they were read. */
   state(): { endOffset: number; nextOffset: number | null; bytes: number } {
     const endOffset = (this.#end.get() as number | undefined) ?? this.name.firstOffset
     if (!Number.isSafeInteger(endOffset) || endOffset < this.name.firstOffset)
@@ -128,7 +128,7 @@ export class WritableSegment {
     return offset
   }
 
-  /** Rewrites a stored value, so that a commit without records takes the same path as any other. */
+  /** Rewrites a stored value, so that a commit without records has something to write, like any other commit. */
   touch(): void {
     this.#db.prepare('UPDATE segment SET first_offset = first_offset').run()
   }
@@ -160,7 +160,7 @@ export class WritableSegment {
     return isSetAside ? 'set_aside' : 'gone'
   }
 
-  /** False also when the file is damaged and this value cannot be read. */
+  /** Whether the segment is complete. False also when the file is damaged and this cannot be read. */
   #isComplete(): boolean {
     try {
       return this.#next.get() !== null

@@ -94,7 +94,7 @@ export function prepareChunkWriter(database: SqliteDatabase): (changes: ChunkCha
       sql.deleteOverrides.run(personId)
       sql.moveMemberships.run(survivorId, personId)
       sql.deleteMemberships.run(personId)
-      // A distinct id attached since the load would be left without a person.
+      // Refuse the commit if a distinct id was attached to this person since the load: it would lose its person.
       if (sql.hasMappings.get(personId) !== undefined) throw new CommitRefused()
       assertRowCount(sql.deletePersons.run(personId, loadedVersion).changes)
     }

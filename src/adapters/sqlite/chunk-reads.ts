@@ -15,7 +15,7 @@ import { personDistinctIdCountMax } from '#core/processing/person-merge.ts'
 import { loadStatements } from './chunk-statements.ts'
 import type { SqliteDatabase } from './open-sqlite.ts'
 
-/** How many rows of other ids the first query requests; persons usually have few. */
+/** How many distinct ids per person the first query allows for; persons usually have few. */
 const usualMappingCount = 4
 const sparePersonMappings = 1_000
 
@@ -84,7 +84,7 @@ export function prepareChunkReads(database: SqliteDatabase): ChunkReads {
   }
 }
 
-/** Lengths of the prepared statements; a shorter list is padded with its last id, which returns no row twice. */
+/** The list lengths with a prepared statement; a shorter list is padded with its last id, which returns no row twice. */
 const listLengths = [1, 8, 64, 512]
 
 function prepareListQuery<Row>(

@@ -13,9 +13,9 @@ const draftName = /^state\.db\.before-\d{4}\.upgrading\.\d+\.draft/
 const allPages = 0x7fffffff
 
 /**
- * Copies the state to `state.db.before-NNNN`, NNNN being the first migration that the state lacks. Makes no copy if it
- * lacks none. During the upgrade the name ends in `.upgrading`: an upgrade interrupted between two migrations continues
- * with that copy.
+ * Copies the state to `state.db.before-NNNN`, NNNN being the first migration that the state lacks. Makes no copy if the
+ * state lacks no migration. During the upgrade the name ends in `.upgrading`: an upgrade interrupted between two migrations
+ * continues with that copy.
  * @returns the copy's name, and a function to call when the upgrade is complete, which removes older copies; null when no
  * copy is needed.
  * @throws UnfitSchemaError, SqliteError, PortError, system errors: then the state may not be changed.

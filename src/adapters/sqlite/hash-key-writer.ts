@@ -11,7 +11,7 @@ import { openStateForWriting, type SqliteDatabase, toStatePortError } from './op
  */
 const lockMsMax = 250
 
-// The SELECT is complete before the first row is written, since it reads the same table.
+// SQLite completes the SELECT before it writes the first row, since the SELECT reads the table that is written.
 const insertText = `
   INSERT INTO flag_hash_key_override (project_id, person_id, feature_flag_key, hash_key)
   SELECT DISTINCT d.project_id, d.person_id, k.value, @hashKey

@@ -33,9 +33,8 @@ function withDatabase<T>(dataFolder: string, work: (database: Database.Database)
 }
 
 /**
- * Like `findSqliteSchemaVersion`, but reads `state.db` without its `-wal`, and so changes nothing in the folder, even if a killed
- * process left a `-wal`. Does not see migrations that are only in that `-wal`. @returns null also when the file cannot be
- * read in this way.
+ * Like `findSqliteSchemaVersion`, but never changes the folder, even if a killed process left a `-wal`: it reads `state.db`
+ * alone, and so misses migrations that are only in the `-wal`. @returns null also when the file cannot be read in this way.
  */
 export function findSchemaVersionWithoutWal(dataFolder: string): number | null {
   const url = pathToFileURL(stateFilePath(dataFolder))

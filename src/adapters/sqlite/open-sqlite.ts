@@ -49,7 +49,7 @@ export function openStateForReading(dataFolder: string): SqliteDatabase {
   })
 }
 
-/** Prepares each statement under the name of its text. */
+/** Prepares a statement for each text, under the same name. */
 export function prepareStatements<T extends Readonly<Record<string, string>>>(database: SqliteDatabase, texts: T) {
   const statements = Object.entries(texts).map(([name, text]) => [name, database.prepare<unknown[]>(text)])
   return Object.fromEntries(statements) as { readonly [Name in keyof T]: Database.Statement<unknown[]> }
@@ -96,7 +96,7 @@ const suffixes = ['', '-wal', '-shm']
  * replaced, and all later writes to it are lost when the last process closes it. Stops when `isOpen` is false: SQLite
  * removes its side files with the last connection.
  * @param report called on each change: with the path of a missing or replaced file, or null once all files are back.
- * @returns a function that returns the result of the last check, which is what `report` would get.
+ * @returns a function that returns the result of the last check, in the form that `report` gets.
  */
 export function watchStateFiles(
   path: string,
@@ -117,7 +117,7 @@ export function watchStateFiles(
   function findMissing(): string | null {
     for (const [index, suffix] of suffixes.entries()) {
       const inode = readInode(path + suffix)
-      // If the disk does not answer, the last finding stays; callers that read or write get the error.
+      // If the disk does not answer, the result of the last check stays; only callers that read or write get an error.
       if (inode === null) return missing
       // A side file that did not exist yet is accepted when it appears.
       inodes[index] ||= inode

@@ -43,7 +43,7 @@ export function openSqliteChunkStore(options: { dataFolder: string; busyTimeoutM
       claimPosition: async (stream, ownerId) => ({ offset: (await retry(() => claim.get(stream, ownerId)))! }),
       findOwnPosition: async (stream, ownerId) => (await retry(() => findOwn.get(stream, ownerId))) ?? null,
       async loadChunk(subjects, textBytesMax) {
-        // Checked here, before event rows are stored for changes that could not be written.
+        // Check this now: otherwise event rows would be stored although the changes of their chunk cannot be written.
         if (database.pragma('query_only', { simple: true }) === 1)
           throw new PortError('state', 'unavailable', new Error('the state file was removed or replaced'))
         return retry(() => load.deferred(subjects, textBytesMax))
@@ -67,7 +67,7 @@ export function openSqliteChunkStore(options: { dataFolder: string; busyTimeoutM
   )
 }
 
-/** The same pauses as SQLite's own: most transactions end within milliseconds. */
+/** The pauses that SQLite itself makes; most transactions end within milliseconds. */
 const pausesMs = [1, 2, 5, 10, 15, 20, 25] as const
 
 /**

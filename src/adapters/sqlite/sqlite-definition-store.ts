@@ -29,7 +29,7 @@ export function openSqliteDefinitionStore(
           revision = revisionValue.get()!
           seenDataVersion = current
         }
-        // An open file is never replaced by an older copy, so one epoch is enough.
+        // The epoch never changes, since an open state file is never replaced by an older copy.
         return { revision, epoch: '' }
       },
       loadChanges: options.loadChanges,

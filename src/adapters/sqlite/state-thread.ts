@@ -107,7 +107,8 @@ export function startStateThread(options: Omit<StateThreadData, 'isFirst'> & { l
     for (const call of pending.values()) call.reject(createUnavailableError(cause))
     pending.clear()
     if (isClosing) return
-    // When the state cannot be opened at the first start, the caller reports it; later, trying again may help.
+    // After a failed first start the caller reports the error; after later failures the thread is started again, which may
+    // help.
     if (!hasServed) {
       first.reject(
         cause instanceof UnfitSchemaError || cause instanceof PortError ? cause : createUnavailableError(cause),

@@ -10,7 +10,7 @@ import type { HashKeyOverrideWriter } from '#ports/state/subject-store.ts'
 import { packDefinitions } from './definition-texts.ts'
 import type { DefinitionReader } from './sqlite-management-store.ts'
 
-/** The calls of a state thread: the store, loads of definitions, and a front's writes for experience continuity. */
+/** The calls that state threads serve: the management store, loads of definitions, and writes for experience continuity. */
 export type StateCalls = Omit<ManagementStore, 'close'> & DefinitionReader & HashKeyOverrideWriter
 export type StateMethod = keyof StateCalls
 

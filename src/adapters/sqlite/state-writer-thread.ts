@@ -43,7 +43,7 @@ try {
   port.postMessage({ ready: false, failure: toStateFailure(cause) } satisfies StateThreadStart)
 }
 
-/** Replaces the write methods in a thread that only reads; callers never send writes to such a thread. */
+/** Stands in for the write methods in a thread that only reads, to which callers never send writes. */
 function rejectWrite(): Promise<never> {
   return Promise.reject(new PortError('state', 'unavailable', new Error('this thread does not write')))
 }

@@ -7,7 +7,7 @@ export function readOpenFilesMax(): number | null {
   return process.platform === 'linux' ? parseLimits(readFileSync('/proc/self/limits', 'utf8')) : readLimitFromReport()
 }
 
-/** Parsing takes microseconds; a diagnostic report of Node would take 35 ms at each start. */
+/** Parses `/proc/self/limits` in microseconds; Node's diagnostic report would take 35 ms at each start. */
 function parseLimits(limits: string): number | null {
   const soft = /^Max open files +(\S+)/m.exec(limits)?.[1]
   if (soft === undefined) return readLimitFromReport()
@@ -17,7 +17,7 @@ function parseLimits(limits: string): number | null {
 function readLimitFromReport(): number | null {
   const report = process.report as NodeJS.ProcessReport & { excludeNetwork: boolean }
   const { excludeNetwork } = report
-  // Otherwise the report looks up the names of network interfaces, which may take seconds.
+  // Leave out the network interfaces: the report would look up their names, which may take seconds.
   report.excludeNetwork = true
   try {
     const { userLimits } = report.getReport() as { userLimits?: { open_files?: { soft: number | string } } }

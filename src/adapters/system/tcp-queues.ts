@@ -9,7 +9,7 @@ const rowsPerTurn = 500
 
 /**
  * @param files the numbers of the connections' open files.
- * @returns bytes by these numbers, without unknown connections.
+ * @returns the bytes held for each connection, by these numbers, without unknown connections.
  */
 export async function readTcpQueues(files: ReadonlySet<number>): Promise<ReadonlyMap<number, number>> {
   const queues = new Map<number, number>()
@@ -30,7 +30,7 @@ export async function readTcpQueues(files: ReadonlySet<number>): Promise<Readonl
   return queues
 }
 
-/** Yields inodes of sockets, and how many bytes they hold for their peers. */
+/** Yields the inode of each socket, with the number of bytes that the system holds for the socket's peer. */
 export function* parseTcpTable(table: string): Generator<[inode: string, bytes: number]> {
   for (let from = table.indexOf('\n') + 1; from > 0; ) {
     const end = table.indexOf('\n', from)
@@ -40,7 +40,9 @@ export function* parseTcpTable(table: string): Generator<[inode: string, bytes: 
   }
 }
 
-/** The columns 4 (bytes for the peer : bytes from the peer) and 9 (inode) of a row; null when the row has fewer columns. */
+/**
+ * Reads column 4 (bytes for the peer : bytes from the peer) and column 9 (inode) of a row; null if the row is too short.
+ */
 function readColumns(table: string, from: number, end: number): [inode: string, bytes: number] | null {
   let bytes = 0
   let at = from
@@ -56,5 +58,5 @@ function readColumns(table: string, from: number, end: number): [inode: string, 
 
 const space = 0x20
 
-/** A system without one of the protocols lacks its table; hidden tables count as missing. */
+/** A missing or hidden table counts as empty: a system without IPv6, for example, has no table for it. */
 const readTextOrEmpty = (path: string): Promise<string> => readFile(path, 'utf8').catch(() => '')

@@ -11,7 +11,7 @@ export function formatBarChart(values: readonly number[], valueMax?: number): st
     .join('')
 }
 
-/** Sums runs of `perSum` neighbours, so that at most `countMax` values remain; the last sum may be of fewer. */
+/** Sums each `perSum` neighbours, so that at most `countMax` sums remain; the last sum may be of fewer values. */
 export function sumNeighbours(values: readonly number[], countMax: number): { sums: number[]; perSum: number } {
   const perSum = Math.max(1, Math.ceil(values.length / Math.max(1, countMax)))
   const sums: number[] = []

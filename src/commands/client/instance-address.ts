@@ -36,7 +36,7 @@ export function resolveInstanceAddress(given: string | undefined, config: Addres
 }
 
 /**
- * PENNON is often exported once for an instance, and PORT set for another instance on this machine.
+ * Detects that PENNON, often exported once for one instance, and PORT, set for another on this machine, disagree.
  * @param port the text of the setting PORT; undefined if it is not set.
  * @returns a line for people if PENNON and PORT mean different instances; null otherwise.
  */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { RequestListener } from 'node:http'
 import { describe, it, type TestContext } from 'node:test'
-import { notFound, notFoundOnWire } from '#wire/wire-error.ts'
+import { notFound, unknownPublicPath } from '#wire/wire-error.ts'
 import { serve } from '../../../tests/support/local-server.ts'
 import { ClientError, PrivateApi } from './private-api.ts'
 
@@ -60,7 +60,7 @@ describe('the client of the private API', () => {
       2,
       /^There is no private API at http\S+, .*--host or PENNON .*before \/api\/.*PENNON_ADMIN_PORT/,
     ],
-    [404, error(notFoundOnWire.detail), 2, /^There is no private API at http\S+, .* this port serves SDKs/],
+    [404, error(unknownPublicPath.detail), 2, /^There is no private API at http\S+, .* this port serves SDKs/],
     [400, error('limit: at least 1'), 2, /answered 400: limit: at least 1/],
     [503, error('Try again.'), 1, /answered 503: Try again\./],
     [200, '<html>', 2, /answered 200, but not like Pennon's private API\..*--host.*PENNON_ADMIN_PORT/],

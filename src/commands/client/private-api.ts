@@ -1,5 +1,4 @@
-// Client of the private API for commands: by fetch, with a personal key, in one project. Errors are one line with the
-// remedy.
+// The commands' client of the private API: uses `fetch`, a personal key and one project. Errors are one line with a remedy.
 
 import { getOwnValue, isJsonObject, type JsonObject, type JsonValue, parseJson } from '#core/json.ts'
 import { startCommand } from '#distribution.ts'
@@ -37,7 +36,7 @@ export class ClientError extends Error {
 }
 
 const timeoutMsDefault = 60_000
-/** Rows of the first page. Fewer are requested after a page was refused for exceeding 8 MiB. */
+/** The row limit of the first page. Fewer rows are requested after a page was refused for exceeding 8 MiB. */
 const pageRowsMax = 200
 
 export class PrivateApi {
@@ -60,7 +59,7 @@ export class PrivateApi {
     return this.#object(await this.#send(path, query, { method: 'GET', signal: this.#limited() }))
   }
 
-  /** For responses that are lists without pages. @throws ClientError */
+  /** Requests a list that the API returns without pages. @throws ClientError */
   async bareList(path: string): Promise<JsonObject[]> {
     const response = await this.#send(path, {}, { method: 'GET', signal: this.#limited() })
     const value = parseAnswer(await this.#text(response))
@@ -82,7 +81,10 @@ export class PrivateApi {
     return this.#object(await this.#send(path, query, { ...buildJsonRequest(method, body), signal: this.#limited() }))
   }
 
-  /** Has no time limit, since the response may take long. @returns its last JSON line. @throws ClientError */
+  /**
+   * Posts without a time limit, since the response may take long. @returns the response's last JSON line. @throws
+   * ClientError
+   */
   async postForLastLine(path: string, body: JsonObject, query: UrlQuery = {}): Promise<JsonObject> {
     const init = { ...buildJsonRequest('POST', body), ...(this.#stop && { signal: this.#stop }) }
     const response = await this.#send(path, query, init)
@@ -97,7 +99,7 @@ export class PrivateApi {
     return this.#object(await this.#ask(`${this.instance}/api/personal_api_keys/@current/`, init))
   }
 
-  /** For long downloads, so there is no time limit. @returns the response with an unread body. @throws ClientError */
+  /** Begins a download, without a time limit. @returns the response with an unread body. @throws ClientError */
   open(path: string, query: UrlQuery = {}, signal?: AbortSignal): Promise<Response> {
     return this.#send(path, query, { method: 'GET', ...(signal === undefined ? {} : { signal }) })
   }

@@ -1,10 +1,10 @@
 const widthMax = 24
-/** Most of the line is for the text, which says more than the bar. */
+/** The bar's share of the line. Most of the line is for the text, which says more than the bar. */
 const shareOfLine = 0.2
 
 /**
  * A bar and its percentage: `██████░░░░░░░░░░░░░░░░░░ 25 %`.
- * @param share 0 to 1; more counts as 1. @param columns of the line that contains the bar.
+ * @param share 0 to 1; more counts as 1. @param columns the width of the line that contains the bar.
  */
 export function formatProgressBar(share: number, columns = Number.POSITIVE_INFINITY): string {
   const width = Math.min(widthMax, Math.floor(columns * shareOfLine))

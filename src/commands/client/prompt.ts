@@ -3,7 +3,7 @@
 import { createInterface } from 'node:readline/promises'
 import { toPrintable } from '#core/printable.ts'
 
-/** Answers questions; tests replace it. */
+/** Asks the user; tests replace it with prepared answers. */
 export interface Prompter {
   canAsk(): boolean
   /** @returns the answer without blanks around it; the default for an empty one. */

@@ -1,5 +1,5 @@
-// Runs commands that call an instance: finds key and address in options and settings, and prints errors as one line on
-// stderr.
+// Runs commands that call an instance: finds the key and the address in options and settings, and prints each error as one
+// line on stderr.
 
 import type { Config } from '#config.ts'
 import { toPrintable } from '#core/printable.ts'
@@ -17,7 +17,7 @@ export interface ClientOptions {
 /**
  * Runs a command with the private API of the instance that the options and settings name. Exits with code 2 if it cannot
  * start or continue, with 1 if it failed during its work, and with 0 if its output is no longer read.
- * @param scope that the key needs, for the message if there is no key.
+ * @param scope the scope that the key needs, for the message if there is no key.
  * @param optionOfField maps a field, as named in errors, to the option whose value is sent in that field.
  */
 export async function runClient(

@@ -9,7 +9,10 @@ export interface Column<Row> {
   readonly value: (row: Row) => string
   readonly align?: 'right'
   readonly style?: (row: Row) => Style | null
-  /** May be truncated to this many columns for a narrow terminal. A column without `widthMin` is never truncated. */
+  /**
+   * In a narrow terminal, the cells may be truncated to this many terminal columns. A column without `widthMin` is never
+   * truncated.
+   */
   readonly widthMin?: number
 }
 

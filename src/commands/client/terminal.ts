@@ -1,11 +1,11 @@
-// The output of a command. Only a terminal gets colours, and lines truncated to its width.
+// The output of a command. Colours, and lines truncated to the width, are only for a terminal.
 
 import { styleText } from 'node:util'
 
 export type Style = 'bold' | 'dim' | 'green' | 'yellow' | 'red' | 'cyan'
 
 export interface Terminal {
-  /** Columns; null if nothing may be truncated: for a file, a pipe, or a terminal of unknown size. */
+  /** The width in columns; null if nothing may be truncated: for a file, a pipe, or a terminal of unknown size. */
   readonly width: number | null
   /** @returns the text unchanged if there are no colours. */
   paint(style: Style, text: string): string

@@ -6,7 +6,7 @@ const isAscii = /^[\x20-\x7e]*$/
 /** Characters of double width (East Asian Wide and Fullwidth), and emoji that are shown as pictures. */
 const wide =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Bopomofo}\p{Script=Yi}\p{Script=Tangut}\p{Script=Nushu}\p{Script=Khitan_Small_Script}\p{Emoji_Presentation}\u3000-\u303e\u3200-\u33ff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6]/u
-/** Half-width letters of the scripts in `wide`. */
+/** Letters of half the usual width, in scripts that `wide` lists. */
 const halfWidth = /[\uff61-\uffdc]/
 /** Combining marks, joiners and direction marks, and the vowels and finals of a Hangul syllable. */
 const withoutWidth = /[\p{Mn}\p{Me}\p{Cf}\p{Cc}\u1160-\u11ff\ud7b0-\ud7ff]/u

@@ -77,7 +77,7 @@ async function checkRunningInstance(config: Config, pid: number): Promise<Findin
 const lostRemedy =
   'log/lost-records.jsonl in the data folder lists them, and the damaged file that held them if it still exists: send them again if you can, then remove lost-records.jsonl'
 
-/** What to do about the state of a part of `/_readiness`. */
+/** What to do about a state that `/_readiness` reports for one of its parts. */
 function findRemedy(part: string, state: string): string {
   if (state === 'log_or_disk_full')
     return 'free disk space or lower PENNON_MIN_FREE_BYTES; if the log has reached PENNON_LOG_MAX_BYTES, raise that'
@@ -112,7 +112,7 @@ async function checkPort(name: string, { host, dataFolder }: Config, port: numbe
   )
 }
 
-/** Whether the server there answers like an instance. */
+/** Whether the server at this address answers like a Pennon instance. */
 async function isPennon(host: string, port: number): Promise<boolean> {
   const reached = host === '0.0.0.0' || host === '::' ? 'localhost' : host.includes(':') ? `[${host}]` : host
   try {

@@ -12,7 +12,7 @@ import { computeConnectionsMax } from '#http/connections.ts'
 import { formatBytes } from '../format-bytes.ts'
 import { createBadFinding, createGoodFinding, type Finding } from './finding.ts'
 
-/** A clock may just have been set back a little, so files may be dated up to a minute ahead. */
+/** Files may be dated up to a minute ahead, since the clock may just have been set back a little. */
 const toleranceMs = 60_000
 
 export function checkNodeVersion(): Finding {
@@ -23,7 +23,7 @@ export function checkNodeVersion(): Finding {
     : createBadFinding('node', wrong, `start it by \`${pennonCommand('serve')}\``)
 }
 
-/** A lower limit is soon used up by idle connections of SDKs. */
+/** Idle connections of SDKs would soon use up a lower limit. */
 const openFilesMin = 1_024
 
 /** @param openFilesMax null means no limit. */

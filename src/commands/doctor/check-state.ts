@@ -1,5 +1,5 @@
-// Checks that read the state, so no instance has to run. They find nothing if this version cannot read the state, which
-// other checks report.
+// Checks that read the state, so no instance has to run. If this version cannot read the state, they have no findings:
+// other checks report that.
 
 import { openLogReader } from '#compose/log/log.ts'
 import { openExistingManagementStore } from '#compose/stores/existing-state.ts'
@@ -29,7 +29,7 @@ async function checkState(
 
 const missingRemedy = `stop the instance and restore a copy of the event store that has them, or acknowledge the loss: \`${pennonCommand('doctor --accept-missing-events')}\``
 
-/** Why usage is recounted: while rows were missing, the usage of these days kept its earlier figures. */
+/** Usage is recounted, since it kept its earlier figures while rows of these days were missing. */
 const accepted =
   'loss acknowledged; it will not be reported again. Usage of today and the two days before is recounted from the remaining rows, and may decrease'
 
@@ -104,7 +104,7 @@ async function checkStream(
   const found = `${stream}: ${(await Promise.all(names)).join(', ')}; up to ${offset - doneOffset} records behind the other projects`
   try {
     const { appendedAtMs } = await log.readStreamStatus(stream, doneOffset)
-    // A log that was created anew does not contain these records, so their age is unknown.
+    // If the log was created anew, it does not contain these records, so their age is unknown.
     const age = appendedAtMs === null ? '' : `, the oldest ${Math.round((nowMs - appendedAtMs) / 1000)} s old`
     return createWarningFinding(deferred, found + age, deferredRemedy)
   } catch (cause) {

@@ -29,7 +29,10 @@ import { formatBytes } from '../format-bytes.ts'
 import { createBadFinding, createGoodFinding, createWarningFinding, type Finding, formatCause } from './finding.ts'
 
 const answerMsMax = 3_000
-/** Addresses move between networks; GeoLite2 itself changes twice a week, and its licence asks for current data. */
+/**
+ * An older database is reported: addresses move between networks, and GeoLite2's licence asks for current data (it changes
+ * twice a week).
+ */
 const staleAfterDays = 60
 
 export async function checkStateStore(config: Config): Promise<readonly Finding[]> {
@@ -115,7 +118,7 @@ export async function checkEventStore(config: Config): Promise<Finding> {
   )
 }
 
-/** Queries with the user and the password, since a server that answers may still refuse them. */
+/** Sends a query with the user and the password, since a server that answers may still refuse them. */
 async function checkClickHouse(config: Config, clickhouseUrl: string): Promise<Finding> {
   const unfit = await findEventStoreProblem(config)
   if (unfit !== null) return toBadFinding('event store', unfit)
@@ -143,7 +146,7 @@ async function checkClickHouse(config: Config, clickhouseUrl: string): Promise<F
   }
 }
 
-/** Neither a missing database nor old data is bad: old data only locates addresses less accurately. */
+/** Neither a missing database nor old data counts as a fault: old data only locates addresses less accurately. */
 export function checkGeoip(config: Config, nowMs: number): Finding {
   const opened = openGeoip(config, createSilentLogger())
   if (!opened.ok)
@@ -154,7 +157,7 @@ export function checkGeoip(config: Config, nowMs: number): Finding {
   const ageDays = Math.floor((nowMs - database.builtAtMs) / dayMs)
   const found = `${database.origin}, built ${new Date(database.builtAtMs).toISOString().slice(0, 10)}`
   if (ageDays <= staleAfterDays) return createGoodFinding('geoip', found)
-  // Old installed data is not a fault: even a fresh installation has no newer data.
+  // Old data of the installed package gets no warning: even a fresh installation has no newer data.
   if (config.geoipDatabase === null)
     return createGoodFinding('geoip', `${found}; to update it, set GEOIP_DATABASE${inDocs('operating/settings.md')}`)
   const remedy = `set GEOIP_DATABASE to a GeoLite2-City.mmdb that geoipupdate keeps up to date${inDocs('operating/settings.md')}`

@@ -32,7 +32,7 @@ export async function runDoctorCommand(options: { acceptMissingEvents?: boolean 
 }
 
 async function examine(config: Config, acceptsMissingEvents: boolean): Promise<readonly Finding[]> {
-  // Waits for a process that loads the event store, or for a server, so it runs in parallel with the other checks.
+  // This check waits for a process that loads the event store, or for a server, so it runs in parallel with the others.
   const events = checkEventStore(config)
   return [
     checkNodeVersion(),

@@ -5,7 +5,7 @@ export interface Finding {
   readonly isGood: boolean
   readonly found: string
   /**
-   * What to do about a check that failed. For a check that passed it is printed as a warning, and the command does not
+   * What to do about a failed check. If the check passed, the remedy is printed as a warning, and the command does not
    * fail.
    */
   readonly remedy?: string
@@ -15,7 +15,7 @@ export function createGoodFinding(what: string, found: string): Finding {
   return { what, isGood: true, found }
 }
 
-/** Works, but not as well as it should. */
+/** A warning: what was checked works, but not as well as it should. */
 export function createWarningFinding(what: string, found: string, remedy: string): Finding {
   return { what, isGood: true, found, remedy }
 }

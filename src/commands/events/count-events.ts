@@ -20,13 +20,13 @@ export interface CountOptions extends ClientOptions {
 export interface EventCountAnswer {
   /** The starts of the buckets. */
   readonly days: readonly string[]
-  /** The most frequent first. `event` is null for all events together, which come last. */
+  /** The most frequent event names first. The last result, with `event` null, is for all events together. */
   readonly results: readonly {
     readonly event: string | null
     readonly count: number
     readonly data: readonly number[]
   }[]
-  /** Number of names that were not counted separately. */
+  /** How many event names were not counted separately. */
   readonly namesLeftOut: number
 }
 
@@ -82,7 +82,7 @@ async function fetchCounts(api: PrivateApi, options: CountOptions): Promise<Even
   results.sort((a, b) => b.count - a.count)
   return { days, results: [...results.filter(isNamedOrFound), all!], namesLeftOut }
 
-  /** Names given with --event are shown even without events. */
+  /** Whether to show a name: it has events, or was given with `--event`. */
   function isNamedOrFound({ count }: EventCountAnswer['results'][number]): boolean {
     return count > 0 || options.event !== undefined
   }

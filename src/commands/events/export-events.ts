@@ -55,7 +55,7 @@ export function exportEvents(file: string, options: ExportOptions): Promise<void
       await completePartialFile(file, part.handle)
       printResult(file, request, written, isAtLimit, options.json === true)
     } catch (error) {
-      // The error of the download is the one reported; a failure to close the file is added to it.
+      // The download's error is reported; if the file could not be closed either, the report says that, too.
       const unclosed = await part.handle.close().then(
         () => null,
         (cause: Error) => cause,
@@ -87,7 +87,7 @@ function createRequest(file: string, options: ExportOptions, api: PrivateApi): E
   const { event, distinctId, personId, uuid, from, to, limit } = options
   if (limit !== undefined && !/^[1-9]\d{0,14}$/.test(limit))
     throw new ClientError('--limit must be a whole number above 0.')
-  // The instance would treat an empty value as absent, and send everything.
+  // Refuse empty values: the instance would treat them as absent, and send all events.
   for (const [name, value] of Object.entries({
     event,
     'distinct-id': distinctId,
@@ -127,7 +127,7 @@ function parsePropertyOption(text: string): { key: string; value: unknown } {
 }
 
 /**
- * @param written updated as bytes arrive, even when the download then fails.
+ * @param written counts, updated as bytes arrive, so that they are correct even if the download fails.
  * @returns whether the limit ended the download.
  */
 async function download(
@@ -146,7 +146,7 @@ async function download(
     { ...query, format, limit: left, cursor: part.cursor ?? undefined },
     signal,
   )
-  // Store relative spans as instants: on resume, -7d would be another time.
+  // Store relative times as instants: when the export is resumed, `-7d` would mean another time.
   const [after, before] = ['after', 'before'].map(name => response.headers.get(`pennon-export-${name}`) ?? undefined)
   await writeExportRequest(file, { ...request, query: { ...query, after, before } })
   const most = response.headers.get('pennon-export-at-most')
@@ -157,7 +157,7 @@ async function download(
     rowCountMax: most === null ? null : Number(most),
   })
   const scanner = format === 'parquet' ? null : new RowScanner(format)
-  // A resumed CSV download starts with another header, which is left out.
+  // A resumed CSV download starts with the header line again; the second header is left out.
   let headerIsAhead = format === 'csv' && part.cursor !== null
   const headers = format === 'csv' ? 1 : 0
   let received = 0
@@ -219,8 +219,8 @@ function describePartialFile(file: string, format: FileFormat, rowCount: number,
 }
 
 /**
- * Describes the file of an incomplete download. Resuming counts the rows in the file again, so lost rows do no harm.
- * @param unclosed why the file could not be closed, in which case its last rows may be lost.
+ * Describes the file of an incomplete download. @param unclosed why the file could not be closed: then its last rows may be
+ * lost, which is harmless, since resuming counts the rows in the file again.
  */
 export function describeUnfinishedExport(rowCount: number, part: string, unclosed: Error | null): string {
   const rows = `${rowCount.toLocaleString('en')} rows are in ${part}`

@@ -14,7 +14,7 @@ export interface ExportProgressOptions {
 const barEveryMs = 100
 const lineEveryMs = 10_000
 
-/** @returns functions that show rows and bytes of this run, and clear the line when the run ends. */
+/** @returns functions that show this run's rows and bytes, and that clear the line when the run ends. */
 export function createExportProgress({ write, isTerminal, monotonicNowMs, rowCountMax }: ExportProgressOptions) {
   const startMs = monotonicNowMs()
   const everyMs = isTerminal ? barEveryMs : lineEveryMs

@@ -12,14 +12,14 @@ export interface ExportRequest {
   readonly instance: string
   readonly project: string
   readonly format: FileFormat
-  /** Without cursor and limit; time bounds are instants. */
+  /** The query parameters without cursor and limit; time bounds are instants. */
   readonly query: UrlQuery
   readonly limit: number | null
 }
 
 export interface PartialFile {
   readonly handle: FileHandle
-  /** Whole rows, without a header. */
+  /** The number of whole rows in the file, not counting a header. */
   readonly rowCount: number
   /** The cursor after the last whole row; null without rows. */
   readonly cursor: string | null
@@ -29,7 +29,7 @@ export interface PartialFile {
 export const partialPath = (file: string) => `${file}.part`
 export const requestPath = (file: string) => `${file}.part.json`
 
-/** @throws ClientError if a file exists already. */
+/** @throws ClientError if the final or the partial file exists already, unless `force` is set. */
 export async function createPartialFile(
   file: string,
   { format }: Pick<ExportRequest, 'format'>,
@@ -93,13 +93,13 @@ export async function reopenPartialFile(file: string, { format }: ExportRequest)
 
 type End = Omit<PartialFile, 'handle'>
 
-/** The header counts as a row. If a file has only a header, the download starts again. */
+/** `rowCount` includes the header. If a file has only a header, the download starts again. */
 function findCsvEnd({ rowCount, lastEnd }: RowScanner, last: string): End {
   if (rowCount <= 1) return { rowCount: 0, cursor: null, bytes: 0 }
   return { rowCount: rowCount - 1, cursor: last.slice(0, last.indexOf(',')), bytes: lastEnd }
 }
 
-/** The last line may be an error with the cursor at which the export failed. */
+/** The last line may be an error, with the cursor from which to resume. */
 function findLinesEnd({ rowCount, lastStart, lastEnd }: RowScanner, last: string, file: string): End {
   if (rowCount === 0) return { rowCount: 0, cursor: null, bytes: 0 }
   const row = parseLine(last)

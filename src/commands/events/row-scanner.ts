@@ -7,7 +7,7 @@ export class RowScanner {
   readonly #isQuoted: boolean
   #inQuotes = false
   #offset = 0
-  /** Whole rows, including the header of CSV. */
+  /** The number of whole rows, including the header of CSV. */
   rowCount = 0
   /** Where the last whole row begins and ends. */
   lastStart = 0

@@ -23,7 +23,7 @@ import { printJson, printLines } from './output.ts'
 export interface FlagChange {
   readonly action: string
   readonly write: SingleFlagChange
-  /** The request body of the action. */
+  /** The body of the request that performs the action. */
   readonly body?: JsonObject
 }
 
@@ -56,7 +56,7 @@ export function runFlagChange(
     const title = `${flag.key}, version ${flag.version}`
     if (!(await confirmChange(api, options, { title, before: flag, after: applyFlagFields(flag, fields), definition })))
       return
-    // By id: another flag may have taken the key since.
+    // Address the flag by its id: since it was read, another flag may have taken the key.
     const written = await api.post(buildFlagPath(String(flag.id), `${action}/`), body)
     if (options.json === true) printJson(written)
     else printLines([describeStateNow(written as unknown as FlagJson)])
@@ -85,7 +85,7 @@ export function describeFlagState({ key, active, archived, filters, version }: F
   return toPrintableName(`${key} is ${state}. Rollout: ${describeRollout(filters)}. Version ${version}.`)
 }
 
-/** Empty for a flag that is enabled or archived. */
+/** Tells how to enable a disabled flag. Empty for a flag that is enabled or archived. */
 export function describeHowToEnable({ key, active, archived }: FlagJson): string {
   return active || archived ? '' : toPrintableName(` To enable it: pennon flags enable ${key}`)
 }

@@ -63,7 +63,7 @@ export async function askYesOrNo(person: Pick<Prompter, 'ask'>, what: string): P
 }
 
 /**
- * @param keepsIdentity if true, rule ids and seeds of the given definition are used, which requires a key with all scopes.
+ * @param keepsIdentity whether the given definition's rule ids and seeds are used, which requires a key with all scopes.
  */
 export async function describeAffectedPersons(
   api: PrivateApi,

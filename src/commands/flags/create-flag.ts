@@ -47,7 +47,7 @@ export function createFlag(key: string, options: CreateOptions): Promise<void> {
 /** Called before anything is shown or asked. @throws ClientError if the project has a flag with this key. */
 async function refuseTakenKey(api: PrivateApi, key: string): Promise<void> {
   try {
-    // This path also takes ids, so a key of digits may find another flag.
+    // This path also takes ids, so a key that consists of digits may find the flag with this id.
     if ((await api.get(buildFlagPath(key))).key !== key) return
   } catch (error) {
     if (error instanceof ClientError && error.status === 404) return
@@ -57,8 +57,8 @@ async function refuseTakenKey(api: PrivateApi, key: string): Promise<void> {
 }
 
 /**
- * Adds ids and seeds to rules for display, since rules without them cannot be read. When the service stores the rules,
- * it assigns its own ids and seeds.
+ * Adds temporary ids and seeds to rules that are only displayed, since rules without them cannot be read. When the service
+ * stores the rules, it assigns its own ids and seeds.
  */
 function addRuleIds(filters: JsonObject): JsonObject {
   const identified = readConfigVersion(filters) === 2 ? assignRuleIds(filters, null, randomUUID) : null

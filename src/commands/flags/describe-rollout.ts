@@ -31,7 +31,7 @@ export function describeRollout(filters: JsonObject): string {
   }
 }
 
-/** The most percentages in one cell of a table. */
+/** The most condition sets whose percentages are shown in one table cell. */
 const setsShown = 4
 
 function describePartialRollout({ sets, variants }: StoredFilters): string {
@@ -44,7 +44,10 @@ function describePartialRollout({ sets, variants }: StoredFilters): string {
   return variants.length > 0 ? `${most}, ${variants.length} variants` : most
 }
 
-/** A numbered line for each condition set, or one line without any. For version 2: each rule, and the default. */
+/**
+ * A numbered line per condition set; one line if there are no sets. For version 2: a line per rule, and one for the
+ * default.
+ */
 export function formatConditionLines(filters: JsonObject): string[] {
   const document = findRules(filters)
   if (document !== null)
@@ -55,7 +58,7 @@ export function formatConditionLines(filters: JsonObject): string[] {
   })
 }
 
-/** A line for each condition set, without its number. For version 2: each rule, and the default. */
+/** A line per condition set, without its number. For version 2: a line per rule, and one for the default. */
 export function describeConditions(filters: JsonObject): string[] {
   const document = findRules(filters)
   if (document !== null) return [...document.rules.map(describeRule), describeDefault(document)]

@@ -13,7 +13,7 @@ import {
   type FileFlag,
   type FlagFile,
   isNotDeleted,
-  listNamedReferences,
+  listReferencesByName,
 } from '#wire/management/flags/flag-file.ts'
 import { ClientError, type PrivateApi } from '../client/private-api.ts'
 import { type ClientOptions, runClient } from '../client/run-client.ts'
@@ -26,7 +26,7 @@ export interface NamedLists {
   readonly notes: readonly string[]
 }
 
-/** @param keys of the flags to export, with everything they use; empty for all flags. */
+/** @param keys the keys of the flags to export with everything they use; empty for all flags. */
 export function exportFlags(keys: readonly string[], options: ClientOptions): Promise<void> {
   return runClient(options, 'feature_flag:read, cohort:read and group:read', async api => {
     const { file, notes } = replaceIdsByNames(await fetchDefinitionLists(api), keys)
@@ -69,7 +69,7 @@ export function replaceIdsByNames(lists: ApiLists, keys: readonly string[] = [])
     addReferences(flag.filters)
   }
   const addReferences = (filters: JsonObject) => {
-    for (const { kind, name } of listNamedReferences(filters)) {
+    for (const { kind, name } of listReferencesByName(filters)) {
       if (typeof name !== 'string') continue
       const cohort = cohorts.get(name)
       if (kind === 'group_type') typeNames.add(name)

@@ -1,4 +1,4 @@
-// Describes a change of a flag in lines: the difference, and the number of persons who get another value.
+// Describes a change of a flag: lines for the difference, and for the number of persons who get another value.
 
 import type { ChangeableFlag } from '#core/flags/definitions/single-flag-changes.ts'
 import { formatCount } from '#core/format-count.ts'
@@ -7,7 +7,7 @@ import { toPrintableName } from '#core/printable.ts'
 import type { Terminal } from '../client/terminal.ts'
 import { describeConditions, formatVariantLines } from './describe-rollout.ts'
 
-/** The flag after the write, which also switches off an archived flag. */
+/** The flag after its fields are written; the write also switches off an archived flag. */
 export function applyFlagFields(flag: ChangeableFlag, fields: Partial<ChangeableFlag>): ChangeableFlag {
   const { archived = flag.archived, active = flag.active, filters = flag.filters } = fields
   return { archived, active: active && !archived, filters }

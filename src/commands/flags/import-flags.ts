@@ -85,7 +85,7 @@ export async function importFlagsByApi(
   }
 }
 
-/** Rules keep their seeds only if written without validation, which requires a key with all scopes. */
+/** Rules keep their seeds only if they are written without validation; that requires a key with all scopes. */
 async function findRightsProblems(api: PrivateApi, { writes }: FlagImportPlan): Promise<string[]> {
   const ofRules = writes.find(write => write.kind === 'flag' && hasFlagRules(write))
   if (ofRules === undefined) return []
@@ -126,7 +126,7 @@ export function formatPlanLines({ writes, same, ids }: FlagImportPlan, terminal:
 
 function formatNewFlag(write: PlannedFlagWrite, ids: ReferenceIds, terminal: Terminal): string[] {
   const { active, archived, filters } = write.wanted
-  // A condition is described by its group type's index, but by the names of cohorts and flags. Rules have none of these.
+  // Descriptions of conditions need the group type's index, but cohorts and flags by name. Rules refer to none of these.
   const groupType = (name: JsonValue) => ids.find('group_type', name) ?? name
   const shown = hasFlagRules(write)
     ? filters

@@ -19,7 +19,7 @@ import {
   type FileFlag,
   type FlagFile,
   isNotDeleted,
-  listNamedReferences,
+  listReferencesByName,
 } from '#wire/management/flags/flag-file.ts'
 import { createFlagSchema, decodeFlag, type UpdateFlagJson, updateFlagSchema } from '#wire/management/flags/flags.ts'
 import { createCohortSchema, updateCohortSchema } from '#wire/management/persons/cohorts.ts'
@@ -40,7 +40,7 @@ export interface FlagImportPlan {
   readonly writes: readonly PlannedWrite[]
   /** Definitions that the project already has unchanged. */
   readonly same: readonly PlannedWrite[]
-  /** If there are any, nothing may be written. Each names the flag or cohort and the field. */
+  /** If there are problems, nothing may be written. Each names the flag or cohort and the field. */
   readonly problems: readonly string[]
   readonly ids: ReferenceIds
 }
@@ -99,7 +99,7 @@ export function formatDefinitionTitle({ kind, name }: Pick<PlannedWrite, 'kind' 
   return kind === 'flag' ? `flag ${name}` : `cohort "${name}"`
 }
 
-/** Fields that are not in the file stay unchanged. */
+/** Lists the changes of an import. Fields that the file does not have stay unchanged. */
 function listChanges(before: JsonObject | null, wanted: JsonObject): JsonChange[] {
   if (before === null) return []
   return Object.keys(wanted).flatMap(field => {
@@ -113,7 +113,7 @@ function findRepeated(names: readonly string[]): Set<string> {
   return new Set(names.filter(name => seen.size === seen.add(name).size))
 }
 
-/** Ids by name, of definitions in the project and of those written since. */
+/** The ids of definitions by name: those that were in the project, and those that this import has written. */
 export class ReferenceIds {
   readonly #ids = new Map<string, number>()
 
@@ -134,7 +134,7 @@ export class ReferenceIds {
 
   /** Whether everything that the filters refer to exists. */
   areKnown(filters: JsonObject): boolean {
-    return listNamedReferences(filters).every(({ kind, name }) => this.find(kind, name) !== undefined)
+    return listReferencesByName(filters).every(({ kind, name }) => this.find(kind, name) !== undefined)
   }
 
   /** The filters as the project stores them. References to unwritten definitions get an unused id. */
@@ -150,7 +150,7 @@ export class ReferenceIds {
 const unwrittenId = 2 ** 31 - 1
 
 function findReferenceProblems(write: PlannedWrite, ids: ReferenceIds, planned: ReadonlySet<string>): string[] {
-  return listNamedReferences(write.wanted.filters).flatMap(({ kind, name, path }) => {
+  return listReferencesByName(write.wanted.filters).flatMap(({ kind, name, path }) => {
     if (ids.find(kind, name) !== undefined) return []
     if (kind !== 'group_type' && typeof name === 'string' && planned.has(formatDefinitionTitle({ kind, name })))
       return []
@@ -181,9 +181,7 @@ const bodyParsers = {
   cohort: { create: createManagementParser(createCohortSchema), update: createManagementParser(updateCohortSchema) },
 }
 
-/**
- * Problems that the instance would report for the request, as far as the request itself shows them, each with its field.
- */
+/** The problems that the instance would report and that the request alone reveals, each with its field. */
 async function findRequestProblems(write: PlannedWrite, ids: ReferenceIds): Promise<string[]> {
   const { kind, before } = write
   const body = buildWriteBody(write, ids)
@@ -235,7 +233,7 @@ function sortByReferences(
     }
     const write = byTitle.get(title)
     let reachedRules = readConfigVersion(filters) === 1 ? null : title
-    for (const { kind, name, path } of listNamedReferences(filters)) {
+    for (const { kind, name, path } of listReferencesByName(filters)) {
       if (kind === 'group_type' || typeof name !== 'string') continue
       const reached = problems.length === 0 ? visit(formatDefinitionTitle({ kind, name }), [...chain, title]) : null
       if (reached === null) continue

@@ -31,7 +31,7 @@ export function readFlagFiles(paths: readonly string[], { cohorts = [], groupTyp
     const { flags, cohorts: ofFile } = decoded.value
     const file = {
       ...decoded.value,
-      // Filters of a static cohort have no meaning, so they are removed.
+      // Removes the filters of static cohorts, since they have no meaning.
       cohorts: ofFile.map(cohort => (cohort.is_static ? { ...cohort, filters: {} } : cohort)),
       flags: flags.map(flag => removeExperiments(normalizeFlag(flag))),
     }
@@ -59,7 +59,7 @@ export function readFlagFiles(paths: readonly string[], { cohorts = [], groupTyp
   }
 }
 
-/** More than any definition has, and far below what recursive code can handle. */
+/** The deepest nesting accepted: more than any definition has, and far less than recursive code can handle. */
 const nestingMax = 400
 
 function readJson(path: string): JsonValue {
@@ -82,7 +82,7 @@ function readJson(path: string): JsonValue {
   return value
 }
 
-/** @param names required fields of each row. */
+/** @param names the fields that each row must have. */
 function readRows(path: string, value: JsonValue, what: string, names: readonly string[]): JsonObject[] {
   const results = isJsonObject(value) ? getOwnValue(value, 'results') : value
   if (!Array.isArray(results))
@@ -110,7 +110,7 @@ function removeExperiments(flag: FileFlag): FileFlag {
   return readConfigVersion(flag.filters) === 2 ? { ...flag, filters: copyExperimentsFrom(flag.filters, null) } : flag
 }
 
-/** Each page gives the total number of flags. */
+/** Describes how many flags are missing: each page of the API has the total number of flags. */
 function describeMissingPages(pages: readonly JsonValue[], rowCount: number): string[] {
   const counts = pages.map(page =>
     isJsonObject(page) ? readJsonNumber(getOwnValue(page, 'count') ?? null) : undefined,

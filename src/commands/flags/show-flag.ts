@@ -19,7 +19,7 @@ export function showFlag(key: string, options: ClientOptions): Promise<void> {
   })
 }
 
-/** @param reason why the flag has its status. */
+/** @param reason the API's explanation of the flag's status. */
 export function formatFlag(flag: FlagJson, reason: string, terminal: Terminal): string[] {
   const facts: [name: string, value: string | readonly string[]][] = [
     ['key', flag.key],

@@ -58,7 +58,7 @@ interface Row {
   readonly chart: string
 }
 
-/** @param isOpen whether the last bucket still runs, so that its bar may grow. */
+/** @param isOpen whether the last bucket's time has not ended yet, so that its bar may still grow. */
 export function formatUsage(
   usage: FlagUsageAnswer,
   interval: 'day' | 'hour',

@@ -13,7 +13,7 @@ import {
 } from './plan-import.ts'
 
 /**
- * @param wrote called after each write with the answer to it.
+ * @param wrote called after each write, with the response.
  * @throws ClientError, also after a partial write.
  */
 export async function writePlannedFlags(
@@ -45,7 +45,7 @@ async function writeOne(api: PrivateApi, write: PlannedWrite, { ids }: FlagImpor
 
 function createStoppedError(error: ClientError, writes: readonly PlannedWrite[], writtenCount: number): ClientError {
   const [failed, ...after] = writes.slice(writtenCount).map(formatDefinitionTitle)
-  // A request without an answer, or with a 5xx, may have been carried out.
+  // A request that got no answer, or a 5xx, may nevertheless have been carried out.
   const isOpen = error.status === null || error.status >= 500
   const unwritten = isOpen ? after : [failed!, ...after]
   return new ClientError(

@@ -52,7 +52,7 @@ export async function publishOrDiscardImport(how: How, path: string, options: En
   )
 }
 
-/** Whether the service has accepted the request, which decides what an interruption means. */
+/** How far the request to publish or discard has come, which decides what an interrupted command prints. */
 interface Request {
   state: 'not sent' | 'sent' | 'accepted'
 }
@@ -128,7 +128,7 @@ async function endJob(job: Job, how: How, options: EndOptions, request: Request,
   printLine(afterDiscard)
 }
 
-/** Also updates the report, which people pass on. */
+/** Records in the folder that the job has ended, and updates the report, which people pass on. */
 async function recordEnding({ folder, plan }: Job, serviceJobId: string, how: How, api: ServiceApi): Promise<void> {
   const at = await readJobEndTime(api, serviceJobId, how)
   const ending: JobEnding = { serviceJobId, how, isDone: true, ...(at !== null && { at }) }
@@ -146,7 +146,7 @@ async function describeNothingSent(job: Job, how: How): Promise<string> {
 const leftPrefix = 'undo_left:'
 const afterDiscard = 'Next: pennon import plan ANOTHER-FOLDER (only to import again)'
 
-/** @param differing how many of the compared persons differ. */
+/** @param differing how many of the compared persons differ from the import. */
 function describeNextAfterPublish(at: string, differing: number): string {
   const takenBack = `To undo it within 30 days: pennon import discard ${at}`
   return differing === 0
@@ -154,13 +154,16 @@ function describeNextAfterPublish(at: string, differing: number): string {
     : `Next: find out why ${formatCount(differing, 'person differs', 'persons differ')} from the import. ${takenBack}`
 }
 
-/** Compares persons unless an earlier command did: that command may have been interrupted before it could. */
+/** Compares persons unless an earlier command has done so; an earlier command may have been interrupted before that. */
 async function countDifferingPersons(job: Job, serviceJobId: string, api: ServiceApi): Promise<number> {
   const checked = readSentSummary(job.folder)?.persons ?? null
   return checked === null ? printPersonsCheck(job, serviceJobId, api) : checked.differences.length
 }
 
-/** Persons get imported values only when published, so they can be compared only now. @returns how many differ. */
+/**
+ * Persons get imported values only when the job is published, so persons can be compared only now. @returns how many
+ * differ.
+ */
 async function printPersonsCheck(
   { folder, plan, source }: Job,
   serviceJobId: string,
@@ -199,7 +202,7 @@ async function refuseUnverified({ folder, at }: Job, serviceJobId: string, api: 
     )
   if (!balance.isBalanced)
     refuse(`the counts of the import do not add up; see pennon import report ${at}. To publish anyway: --unverified`)
-  // Count again: a service that was restored from a backup does not know which events it lost.
+  // Let the service count its events again: if it was restored from a backup, it does not know which events it lost.
   const { rows } = await readJobReport(api, serviceJobId)
   const had = `the service has ${formatCount(rows, 'event')} of the import, and had ${verification.stored_rows.toLocaleString('en')} when they were compared`
   if (rows > verification.stored_rows) refuse(`${had}. To compare again: pennon import run ${at}`)
@@ -209,7 +212,10 @@ async function refuseUnverified({ folder, at }: Job, serviceJobId: string, api: 
     )
 }
 
-/** Joining a million persons takes many minutes, in which silence would look like a standstill. */
+/**
+ * How often a step is printed again: joining a million persons takes many minutes, and silence would look like a
+ * standstill.
+ */
 const againMs = 30_000
 
 const stepLabels: Readonly<Record<string, string>> = {

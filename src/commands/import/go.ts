@@ -1,4 +1,5 @@
-// `pennon import go FILES…`: the commands of an import one after the other, for a few files and a person at a terminal.
+// `pennon import go FILES…`: runs the commands of an import one after the other, for a person at a terminal with a few
+// files.
 
 import { existsSync } from 'node:fs'
 import { isJobFolder } from '#importer/job/job-folder.ts'

@@ -8,7 +8,7 @@ import type { ConvertOptions } from './convert.ts'
 import type { FetchOptions } from './fetch/fetch.ts'
 import { addJobCommands } from './job-commands.ts'
 
-/** Ends the help of every command about an import; docs/import.md has the same table. */
+/** The end of the help text of every import command; docs/import.md has the same table. */
 const exitCodes = `Exit codes: 0 success; 1 failed, for example because of a disk error: run it again; 2 refused: a line on stderr says what to
 do; 130 paused by Ctrl-C or SIGTERM: run the same command to continue.`
 

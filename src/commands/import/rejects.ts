@@ -85,7 +85,7 @@ async function* readRejects(folder: JobFolder, reason: string | undefined): Asyn
   }
 }
 
-/** The rejects of the rehearsal and of sending, one part after another. */
+/** Yields the records rejected by the rehearsal and by sending, one part of the job after another. */
 async function* readAllRejects(folder: JobFolder): AsyncGenerator<RejectLine> {
   const files = new Map(listRejectFiles(folder).map(({ path, part }) => [part, path]))
   const begun = readCheckpoint(folder)?.parts ?? []

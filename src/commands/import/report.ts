@@ -19,7 +19,7 @@ import { queryServiceJob, type ServiceAnswer } from './service/query-service-job
 interface ReportOptions {
   readonly json?: boolean
   readonly samples?: boolean
-  /** Which samples to show: the name of an event, `reject:REASON` or `skip:REASON`. */
+  /** Which samples to show: those of an event name, of `reject:REASON` or of `skip:REASON`. */
   readonly of?: string
   readonly day?: string
 }
@@ -47,7 +47,7 @@ async function printReport(job: Job, options: ReportOptions): Promise<void> {
   process.stdout.write(`${lines.join('\n')}\n`)
 }
 
-/** The service's answer comes first: the job may have been published or discarded from elsewhere. */
+/** Adds how the job ended. The service's answer takes precedence: the job may have been ended from elsewhere. */
 function addEnding(sent: SentSummary | null, service: ServiceAnswer): SentSummary | null {
   if (sent === null || service === null || 'unknownBecause' in service) return sent
   const { state, publishedAt, discardedAt } = service

@@ -35,7 +35,7 @@ export async function retryRejects(path: string, { rejects }: RetryOptions): Pro
   await runExclusivelyOnJob(path, job => runUntilInterrupted(describePause, signal => retry(job, rejects, signal)))
 }
 
-/** This is safe: repaired records get the same event ids in any import, so nothing counts twice. */
+/** The way to import records after the job has ended. It is safe: repaired records get the same event ids in any import. */
 const elsewhere =
   'Repaired records can be imported separately, as complete records in the format of the source: pennon import plan ANOTHER-FOLDER FILE'
 
@@ -55,7 +55,7 @@ async function retry(job: Job, rejects: string, signal: AbortSignal): Promise<vo
   const progress = createRunProgress({ folder: retried.folder })
   try {
     storeVerification(folder, null)
-    // The service's verification is reset too, since it does not cover the events of this retry.
+    // Reset the service's verification, too, since it does not cover the events of this retry.
     const repaired = readRetryOutcomes(folder)
     await reportJobState(api, serviceJob.id, 'sending', computeProgressFigures(sent, context.manifest, repaired))
     const checkpoint = await runSendStage({
@@ -63,7 +63,7 @@ async function retry(job: Job, rejects: string, signal: AbortSignal): Promise<vo
       ...{ clock: wallClock, source: plan.source, projectKey: plan.target.projectKey },
       secretJobId: serviceJob.secretId,
       identity: { ...sent.identity, mappingSha256: hashConversionSettings(plan) },
-      // All of these were rejected before, so rejects are no reason to stop.
+      // Never stop because of rejects: all records of this retry have already been rejected once.
       maxRejectShare: 1,
     })
     progress.end('done', null)
@@ -77,7 +77,7 @@ async function retry(job: Job, rejects: string, signal: AbortSignal): Promise<vo
       `${formatCount(counts.read, 'record')}: ${formatCount(counts.sent, 'event')} sent, ${formatCount(counts.rejected, 'record')} rejected, ${count(counts.skipped)} skipped.`,
     )
     for await (const line of listStillRejected(retried.job, plan.source)) printLine(`  ${line}`)
-    // A record is in both counts if the service refused all its events.
+    // The larger count, not the sum: a record whose events the service all refused is in both counts.
     const wrong = Math.max(counts.rejected, counts.refused)
     const compare = `pennon import run ${at}`
     if (wrong > 0)

@@ -86,7 +86,7 @@ function toStatusJson({ job, isRunning, manifest, report, next, ...status }: Sta
     damagedFiles: manifest === null ? [] : listDamagedFiles(manifest),
     stop: report && findRehearsalStop(report, job.plan, job.at),
     ...{ approvalSha256, approvedAt, sent, service },
-    // Programs may run the command that they find here, so it must not undo an import.
+    // Programs may run the command in `next`, so it must not be a command that undoes an import.
     next: next.isOnlyToUndo === true ? null : next,
   }
 }
@@ -120,18 +120,18 @@ function describeFiles({ folder, plan: { files, fetch, source } }: Job): string 
   return `${formatCount(fetched?.parts.length ?? 0, 'file')} of ${source}, fetched${fetched?.isComplete === true ? '' : ' so far'}`
 }
 
-/** A process writes its figures every second, so older figures show that it is held up. */
+/** A running command writes its figures every second, so older figures show that it is held up. */
 const heldUpMs = 15_000
 
 function describeRunning(progress: ProgressFigures | null): string {
-  // Another command, such as publish, or a run that has just begun.
+  // The process may be another command, such as `publish`, or a run that has just begun.
   if (progress?.state !== 'running') return 'Another process is working on it, without reporting progress.'
   const silentMs = Date.now() - Date.parse(progress.updatedAt)
   const silent = silentMs < heldUpMs ? '' : ` No progress for ${formatDuration(silentMs / 1_000)}; it may have stopped.`
   return `Running (process ${progress.pid}): ${formatProgressLine(progress)}.${silent}`
 }
 
-/** The advice of the last run no longer applies once the job is discarded. */
+/** Describes how the last run ended; not once the job is discarded, since the run's message no longer applies. */
 function describeLastRun(progress: ProgressFigures | null, service: ServiceAnswer): string {
   if (progress === null) return 'Not run yet.'
   if (service !== null && 'state' in service && service.state === 'discarded') return 'Nothing is running.'

@@ -1,4 +1,5 @@
-// `pennon rebuild persons`: has the worker rebuild persons from their events, waits for it, and shows what has changed.
+// `pennon rebuild persons`: makes the worker rebuild persons from their events, waits until it has, and shows what has
+// changed.
 
 import { setTimeout as wait } from 'node:timers/promises'
 import { isUuid } from '#core/events/uuid.ts'
@@ -22,7 +23,7 @@ export function rebuildPersons(ids: readonly string[], options: RebuildOptions):
   const { all = false, apply = false, json = false } = options
   return runClient(options, 'person:write', async api => {
     if (all === ids.length > 0) throw new ClientError('Name distinct ids or uuids of persons, or pass --all.')
-    // A distinct id may look like a uuid, too.
+    // Ids that look like a uuid are sent as uuids, too, since a distinct id may also look like one.
     const persons = all ? { all } : { distinct_ids: [...ids], uuids: ids.filter(isUuid) }
     const rebuild = await waitForEnd(api, await api.post(path, { ...persons, apply }))
     if (json) process.stdout.write(`${JSON.stringify(rebuild)}\n`)

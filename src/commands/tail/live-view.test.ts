@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { describe, it, type TestContext } from 'node:test'
-import { notFound, notFoundOnWire } from '#wire/wire-error.ts'
+import { notFound, unknownPublicPath } from '#wire/wire-error.ts'
 import { serve } from '../../../tests/support/local-server.ts'
 import { watchLiveView } from './live-view.ts'
 
@@ -105,7 +105,7 @@ describe('a single connection to a live view', () => {
       [noProject.isFinal, noProject.reason],
       [true, 'it answered 404: Not found. Check --project and --host.'],
     )
-    for (const { detail } of [notFound, notFoundOnWire]) {
+    for (const { detail } of [notFound, unknownPublicPath]) {
       const elsewhere = await watched(t, refusing(404, errorBody('not_found', detail)))
       assert.equal(elsewhere.isFinal, true)
       assert.match(elsewhere.reason, /it answered 404: Unknown path[.:].* Check --host: .*PENNON_ADMIN_PORT/)

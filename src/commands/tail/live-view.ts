@@ -10,7 +10,7 @@ export type LiveMessageData = Readonly<JsonObject>
 export interface LiveViewOptions {
   readonly url: URL
   readonly personalKey: string
-  /** The first message has the kind `ready`. */
+  /** Called with each message; the first has the kind `ready`. */
   readonly onMessage: (kind: string, data: LiveMessageData) => void
   /** An instance sends something every 15 s; after this long without a byte, the connection counts as broken. */
   readonly silentAfterMs: number
@@ -18,7 +18,7 @@ export interface LiveViewOptions {
 }
 
 export interface LiveViewEnd {
-  /** Only another command would help, because the key or the project is refused, or the server is not Pennon. */
+  /** Whether a retry is pointless, because the key or the project is refused, or the server is not Pennon. */
   readonly isFinal: boolean
   /** For people. */
   readonly reason: string
@@ -37,8 +37,8 @@ export async function watchLiveView({
   monotonicNowMs,
 }: LiveViewOptions): Promise<LiveViewEnd> {
   const leaving = new AbortController()
-  // Silence is counted in quarters of `silentAfterMs`: after a pause of this process (its reader may stop it), waiting
-  // bytes are read before the pause can count as silence.
+  // Silence is counted in quarters of `silentAfterMs`: if this process was paused (the reader of its output may stop it),
+  // it reads the waiting bytes before the pause can count as silence.
   let silentQuarters = 0
   let lastByteAtMs = monotonicNowMs()
   const onBytes = () => {
@@ -103,7 +103,7 @@ function findHint(detail: string | null): string {
     : 'Check --project and --host.'
 }
 
-/** An HTML page of another server is meant for browsers, and says no more than its status. */
+/** Leaves out an HTML page of another server: it is meant for browsers, and says no more than its status. */
 function describeResponse(detail: string | null, text: string): string {
   if (detail !== null) return `: ${detail}`
   return /^\s*(<|$)/.test(text) ? `, ${notPennon}` : `: ${text.slice(0, foreignCharsMax)}`
@@ -144,8 +144,8 @@ async function* readMessages(
 }
 
 /**
- * No regular expression, because only a line feed ends a line here: `.` and `$` also stop at U+2028, which JSON does not
- * escape.
+ * Without a regular expression: in a message only a line feed ends a line, but `.` and `$` also stop at U+2028, which JSON
+ * does not escape.
  */
 function readField(message: string, name: string): string | undefined {
   const head = `${name}: `
@@ -162,10 +162,13 @@ function parseObject(text: string): LiveMessageData {
   return value
 }
 
-/** By the instance, or by a proxy in front of it. */
+/** The text for a connection that the instance, or a proxy in front of it, has closed. */
 const wasClosed = 'the connection was closed'
 
-/** "terminated" means that the body ended early, and "other side closed" that no response began. */
+/**
+ * Both of fetch's errors mean a closed connection: "terminated" that the body ended early, "other side closed" that no
+ * response began.
+ */
 function describeCause(cause: unknown): string {
   const { message, cause: inner } = cause as Error
   if (message === 'terminated' || (inner as NodeJS.ErrnoException | undefined)?.code === 'UND_ERR_SOCKET')

@@ -14,7 +14,7 @@ export interface TailOptions {
   /** `key=value`; all of them must match. */
   readonly property?: readonly string[]
   readonly historical?: boolean
-  /** False leaves out rejects. */
+  /** Whether to show rejects. */
   readonly rejected: boolean
   readonly json?: boolean
 }
@@ -41,10 +41,10 @@ function buildQuery(options: TailOptions): Result<URLSearchParams, string> {
   for (const [option, name, values] of [
     ['--event', 'event', event],
     ['--distinct-id', 'distinct_id', distinctId],
-    // An instance ignores `historical` when lanes are given, so send it as a lane.
+    // An instance ignores the parameter `historical` when lanes are given, so send `historical` as a lane.
     ['--lane', 'lane', lane.length > 0 && historical ? [...lane, 'historical'] : lane],
   ] as const) {
-    // The instance would treat an empty value as absent, and show everything.
+    // Refuse empty values: the instance would treat them as absent, and show all events.
     if (values.includes('')) return err(`${option} must not be empty.`)
     for (const value of values) query.append(name, value)
   }
@@ -56,7 +56,7 @@ function buildQuery(options: TailOptions): Result<URLSearchParams, string> {
   return ok(query)
 }
 
-/** Values are compared as text, so that `n=3` also finds the number. */
+/** Splits `key=value`. The value stays text: it is compared as text, so that `n=3` also finds the number 3. */
 function parseEquality(text: string): { key: string; value: string } | null {
   const at = text.indexOf('=')
   return at < 1 ? null : { key: text.slice(0, at), value: text.slice(at + 1) }

@@ -41,8 +41,8 @@ function formatRow(cells: readonly string[], { width }: Terminal): string {
 }
 
 /**
- * Person properties that were sent along with the event's properties come after them. The time is the arrival, so that
- * lines are in order; an import is marked and also shows the time it is stored with.
+ * Person properties sent with the event come after the event's properties. The time is the time of arrival, so that lines
+ * are in order; an imported event is marked, and also shows the time with which it is stored.
  */
 function toEventCells({
   captured_at: capturedAt,
@@ -64,7 +64,7 @@ function toEventCells({
   return [String(capturedAt), String(event), String(distinctId), parts.join(gap)]
 }
 
-/** Enough to recognise the body; `--json` and the list of rejects show all of it. */
+/** How much of a rejected body is shown: enough to recognise it; `--json` and the list of rejects show all of it. */
 const bodyCharsMax = 200
 
 function toRejectCells({

@@ -13,7 +13,7 @@ import { watchWithReconnects } from './watch-with-reconnects.ts'
 
 export type { TailOptions }
 
-/** Three times the longest silence of an instance. */
+/** Three times as long as a working instance is ever silent. */
 const silentAfterMs = 45_000
 
 /** Exits with code 2 and one line when retrying is pointless, and with 0 when its output is no longer read. */
@@ -55,7 +55,7 @@ export async function runTailCommand(options: TailOptions): Promise<void> {
   refuse(wasOpen ? notices.ended(reason) : notices.unopened(reason))
 }
 
-/** To stderr, since the events on stdout may be piped into another program. */
+/** Prints to stderr, since the events on stdout may be piped into another program. */
 function printToStderr(line: string): void {
   process.stderr.write(`pennon: ${line}\n`)
 }
@@ -64,8 +64,8 @@ const nothingThere = new RegExp(`ECONNREFUSED|ENOTFOUND|${notPennon}`)
 const remedy = '. Set the URL of the instance with --host, or the PORT and HOST that it was started with.'
 
 /**
- * The notices for people. They give the time at which a view broke, in the form of the event lines, so that missed events
- * can be looked up.
+ * The notices for people about the connection. They give the time at which a view broke, in the form of the event lines, so
+ * that missed events can be looked up.
  * @param instance the address of the private API.
  * @param rejected whether the view shows rejects, which `/events/` does not list.
  */
@@ -77,7 +77,7 @@ export function createTailNotices(instance: string, rejected: boolean, nowMs: ()
       `${view()} was interrupted: ${reason}. Reconnecting; to see what you missed, read ${meanwhile}`,
     back: (afterMs: number) => `${view()} reconnected after ${Math.ceil(afterMs / 1_000)} s`,
     ended: (reason: string) => `${view()} ended: ${reason}`,
-    /** For a view that never opened. Without a time, since the user reads it at once. */
+    /** The notice for a view that never opened. It has no time, since the user reads it at once. */
     unopened: (reason: string) =>
       `The live view of ${instance} cannot be opened: ${reason}${nothingThere.test(reason) ? remedy : ''}`,
   }

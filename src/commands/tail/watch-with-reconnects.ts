@@ -1,4 +1,4 @@
-// Reopens a live view whenever it breaks, with growing pauses, until that is pointless. A view that never opened is not
+// Reopens a live view whenever it breaks, with growing pauses, until a retry is pointless. A view that never opened is not
 // retried: a wrong address is more likely than an instance that is briefly down.
 
 import type { LiveViewEnd } from './live-view.ts'
@@ -16,9 +16,9 @@ export interface ReconnectOptions {
 }
 
 const pauseMs = { first: 500, soonMax: 5_000, max: 30_000 }
-/** Pauses stay short for this long: most views break because an operator restarts the instance and waits for it. */
+/** How long the pauses stay short: most views break because an operator restarts the instance and waits for it. */
 const soonMs = 60_000
-/** When a view that was open for this long breaks, pauses start again with the first, and `soonMs` begins anew. */
+/** If a view was open for this long before it broke, the pauses start again with the shortest, and `soonMs` begins anew. */
 const steadyAfterMs = 10_000
 
 /** @returns why retrying is pointless, and whether a view was ever open. */

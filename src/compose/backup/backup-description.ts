@@ -34,7 +34,7 @@ export function encodeBackupDescription(description: BackupDescription): string 
   return `${JSON.stringify(description, null, 2)}\n`
 }
 
-/** @returns the description, or why it cannot be used, as the rest of a sentence about it. */
+/** @returns the description, or why the backup cannot be used, as the end of a sentence about it. */
 export function decodeBackupDescription(text: string): BackupDescription | string {
   let value: unknown
   try {

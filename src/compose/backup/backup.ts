@@ -48,7 +48,7 @@ export interface BackupOptions {
   readonly onProgress: (bytes: number, bytesInAll: number) => void
 }
 
-/** A restarted engine is back within seconds. */
+/** How long to wait for the engine: if it was restarted, it is back within seconds. */
 const engineWait = { tries: 8, eachMs: 2_000 }
 const keyFileName = 'encryption.key'
 
@@ -171,7 +171,7 @@ async function acquireEventFiles(dataFolder: string, lock: Result<DataLock, stri
     removeAbandonedFrozenFiles(dataFolder)
     return listFilesOfStoppedEngine(dataFolder)
   }
-  // If a backup or a restore holds the folder, the instance is stopped, so no engine answers.
+  // Refuse if a backup or a restore holds the folder: the instance is stopped, so no engine answers.
   if ((readLockHolder(dataFolder)?.command ?? 'serve') !== 'serve')
     throw new BackupRefused(`No backup was made: ${lock.error}`)
   for (let attempt = 1; ; attempt++) {
@@ -197,7 +197,7 @@ async function requireSpace(
   const folder = dirname(file)
   const { bavail, bsize } = await statfs(folder)
   const kept = statSync(folder).dev === statSync(config.dataFolder).dev ? config.freeBytesMin : 0
-  // Generous space for headers and padding of small files.
+  // The factor leaves ample space for headers and for the padding of small files.
   const bytes = Math.ceil(needed.bytesInAll * 1.02) + needed.draftBytes + 1024 * 1024
   if (bavail * bsize - kept >= bytes) return
   const beside = kept === 0 ? '' : `, in addition to the ${kept} bytes of PENNON_MIN_FREE_BYTES,`

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { tryFileLock } from '#processes/data-lock.ts'
 
-/** A lock in the folder shows that its command still runs. A process id would not, since ids are reused. */
+/** A lock in the folder shows that the command that created it still runs. A process id would not, since ids are reused. */
 const lockName = 'lock.db'
 
 /**

@@ -1,6 +1,6 @@
-// Protects the frozen event files (hard links) of a backup from removal while the backup runs. Backups share a lock of the
-// operating system, which is released when their process ends, however it dies. A process id would prove nothing, since ids
-// are reused, in containers nearly always.
+// Protects the frozen event files (hard links) of a backup from removal while the backup runs. Running backups share a lock
+// of the operating system, which is released when a process ends, however it dies. Process ids would prove nothing, since
+// they are reused, in containers nearly always.
 
 import { join } from 'node:path'
 import {
@@ -11,7 +11,7 @@ import {
 } from '#adapters/clickhouse-embedded/event-files.ts'
 import { acquireSharedFileLock, tryFileLock } from '#processes/data-lock.ts'
 
-/** A file in the data folder. */
+/** The lock's file in the data folder. */
 const lockName = 'backups.db'
 
 /** Freezes the event store until the files are released. @throws PortError `unavailable` if the engine does not answer. */
@@ -34,7 +34,10 @@ export async function freezeEventStore(dataFolder: string): Promise<EventFiles> 
   }
 }
 
-/** Removes links of killed backups, which retain parts that the engine has merged away. Does nothing while a backup runs. */
+/**
+ * Removes the hard links of killed backups: they keep files on disk that the engine has merged and deleted. Does nothing
+ * while a backup runs.
+ */
 export function removeAbandonedFrozenFiles(dataFolder: string): void {
   if (!hasFrozenFiles(dataFolder)) return
   const unlock = tryFileLock(join(dataFolder, lockName))

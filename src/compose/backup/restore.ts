@@ -1,5 +1,5 @@
-// Restores a backup into a data folder without an instance. Everything is first unpacked in a subfolder and checked, then
-// renamed into place, the state last, so that no start takes an interrupted restore for an instance.
+// Restores a backup into a data folder that has no instance yet. Everything is first unpacked in a subfolder and checked,
+// then renamed into place, the state last, so that no start takes an interrupted restore for an instance.
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
 import { open, statfs } from 'node:fs/promises'
@@ -26,7 +26,7 @@ export interface RestoreOptions {
   readonly onProgress: (bytes: number, bytesInAll: number) => void
   /** Throws if the restore must stop. */
   readonly checkStop: () => void
-  /** Ignores the servers in the settings, since no instance will be started on the restored folder. */
+  /** Whether to ignore the database servers in the settings, since no instance will be started on the restored folder. */
   readonly isForVerifying?: boolean
 }
 
@@ -42,11 +42,11 @@ export async function restoreFromBackup(
   const { dataFolder } = config
   const bytesInAll = statSync(file, { throwIfNoEntry: false })?.size
   if (bytesInAll === undefined) return err(`${file} does not exist.`)
-  // Checked before the folder is created.
+  // Check the file before the data folder is created.
   if (!(await isBackup(file))) return err(`${file} is not a backup made by \`pennon backup\`. Nothing was changed.`)
   const locked = await acquireDataLock(dataFolder, { command: 'restore', waitMsMax: 0 })
   if (!locked.ok) return locked
-  // Leaves the unpacked files of an interrupted restore: without them, a start would take the files already in place for an
+  // If a restore was interrupted, leave its unpacked files: they keep a start from taking the files already in place for an
   // instance.
   const taken = ownNames.filter(name => existsSync(join(dataFolder, name)))
   if (taken.length > 0) {

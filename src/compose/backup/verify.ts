@@ -27,7 +27,7 @@ export interface VerifyReport {
   /** Counted rows by table; null if the state is not in the backup. */
   readonly state: Counts | null
   readonly events: Counts | null
-  /** The offset after the last record, by log stream. */
+  /** The offset after the last record of each log stream. */
   readonly log: Counts
   /** Lines about differences from the description of the backup. */
   readonly differences: readonly string[]
@@ -43,7 +43,7 @@ export interface VerifyBackupOptions {
   readonly environment: NodeJS.ProcessEnv
 }
 
-/** An engine that works starts at the second try at the latest: at the first, its port may have been taken. */
+/** How often to try: an engine that works starts at the second try at the latest (at the first, its port may be taken). */
 const engineStartsMax = 3
 
 /**

@@ -27,7 +27,7 @@ import type { CaptureParts } from './parts.ts'
 
 /** For tests. */
 export interface CaptureOverrides {
-  /** How much of each kind of traffic a project may have waiting. */
+  /** How many records of each kind of traffic a project may have waiting in the log. */
   readonly backlogOf?: (traffic: Traffic) => ProjectBacklog
   /** Called with a refused recording. */
   readonly keepRefusedRecording?: CaptureService['keepRefused']

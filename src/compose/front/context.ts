@@ -18,7 +18,7 @@ import { parseTrustedProxies, type TrustedProxies } from '#wire/address/trusted-
 
 /** The process that supervises a front's worker: the same process, or its parent. */
 export interface FrontHost {
-  /** Wakes the worker when a log stream has new records. Cheap and repeatable. */
+  /** Wakes the worker when a log stream has new records. Cheap, and harmless when repeated. */
   wakeUp(stream: LogStream): void
   processingState(): ProcessingState
   /** Whether the embedded event store cannot be reached; false when the event store is elsewhere. */
@@ -33,7 +33,7 @@ export interface FrontHost {
 export interface FrontSurroundings {
   readonly config: Config
   readonly clock: Clock
-  /** Null without a GeoIP database; evaluations then see no location. */
+  /** Null without a GeoIP database: evaluations then have no location. */
   readonly geoip: Geoip | null
   readonly logger: Logger
   readonly metrics: Metrics
@@ -42,7 +42,7 @@ export interface FrontSurroundings {
 
 /** The parts of the machine that a front uses: time, timers and randomness. */
 export interface Machine extends Timers {
-  /** Milliseconds from an arbitrary start; never goes back. */
+  /** Milliseconds since an arbitrary start; the value never decreases. */
   readonly monotonicNowMs: () => number
   /** A version-4 UUID, lower case. */
   readonly newUuid: () => string

@@ -1,5 +1,5 @@
-// Starts the counters that a front holds in memory and writes, or reads, every few seconds, so that no request waits for the
-// state.
+// Starts the counters that a front keeps in memory, and writes to the state or reads from it every few seconds, so that no
+// request waits for the state.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ManagementStore } from '#ports/state/management-store.ts'
@@ -13,12 +13,12 @@ import type { FrontContext } from './context.ts'
 const periods = {
   /** A front knows other fronts' requests within twice this time, so quotas are right within 10 s. */
   flagRequestFlushMs: 5_000,
-  /** The worker counts every 10 s: quotas of events take effect within 20 s. */
+  /** The worker counts events every 10 s, so event quotas take effect within 20 s. */
   eventQuotaReadMs: 5_000,
   refusedFlushMs: 5_000,
   /** Uses of personal keys are written this long after the first use, when their requests have been answered. */
   keyUsesDelayMs: 1_000,
-  /** The worker looks for missing rows every 10 s. */
+  /** How often to read what the worker found; it looks for missing event rows every 10 s. */
   missingEventsReadMs: 5_000,
 }
 /** How long a stop waits for counts to be written: a database that hangs may cost the last counts, but not the stop. */

@@ -1,4 +1,4 @@
-// Starts the decode threads of a front, and decides who is a sender (senders take turns) and which jobs go first.
+// Starts a front's decode threads, and decides which sender a job belongs to (senders take turns) and which jobs go first.
 
 import {
   createDecodeThreads,
@@ -20,7 +20,7 @@ export interface DecodePoolOptions {
   readonly overrides?: { readonly entry?: URL; readonly threadCount?: number; readonly queuedJobCountMax?: number }
 }
 
-/** No thread is started before the first job. */
+/** Starts no thread before the first job. */
 export function createDecodePool(options: DecodePoolOptions): DecodeThreads<DecodeJobs> {
   const { projectIdOf, logger, metrics, overrides } = options
   return createDecodeThreads<DecodeJobs>({
@@ -36,9 +36,9 @@ export function createDecodePool(options: DecodePoolOptions): DecodeThreads<Deco
 }
 
 /**
- * The sender is the project whose key is sent outside the body, or, without such a project, the client's network. A made-up
- * key says nothing about its sender, and a key inside the body is not known yet. Each project is a group. Networks are
- * grouped in the blocks that providers assign, because one customer may have thousands of networks.
+ * The sender is the project whose key is sent outside the body. If no project has this key, or the key is inside the body,
+ * which is not decoded yet, the sender is the client's network. Each project is a group. Networks are grouped in the blocks
+ * that providers assign, because one customer may have thousands of networks.
  */
 function findSender(asked: AnyJob<DecodeJobs>, projectIdOf: DecodePoolOptions['projectIdOf']) {
   const token = findTokenOutsideBody(asked)

@@ -49,7 +49,7 @@ function asBuffer({ buffer, byteOffset, length }: Uint8Array<ArrayBuffer>): Buff
   return Buffer.from(buffer, byteOffset, length)
 }
 
-/** Lists the buffers that can be moved: those with nothing but a table or its records. Other buffers are copied. */
+/** Lists the buffers that can be moved: buffers that only the table or its records use. Other buffers are copied. */
 function listMovableBuffers(prepared: PreparedCapture | PreparedV1Capture): ArrayBuffer[] {
   if (prepared.kind !== 'prepared') return []
   const { cells, live, import: imports, rejects } = prepared.table

@@ -1,5 +1,5 @@
-// Starts the definitions that a front serves, and passes changes on to change streams, the live view, the check of keys,
-// and quotas.
+// Starts the definitions that a front serves, and passes changes on to change streams, the live view, the key check, and
+// quotas.
 
 import { type CompiledProject, compileProjectInSteps } from '#core/flags/evaluation/compile-project.ts'
 import type { PersonalKeyStore } from '#ports/state/project-store.ts'
@@ -11,7 +11,7 @@ import type { FrontContext } from './context.ts'
 import type { FrontCounters } from './counters.ts'
 import type { FrontState } from './state.ts'
 
-/** All change streams of a front take some 100 MB when open. No project may use all of them. */
+/** As many change streams as take some 100 MB of a front's memory when open. No project may use all of them. */
 const changeStreamLimits = { readersMax: 10_000, readersPerProjectMax: 5_000, heartbeatMs: 20_000 }
 
 export interface FrontDefinitions
@@ -31,7 +31,7 @@ export interface DefinitionStores {
   readonly state: Pick<FrontState, 'definitions' | 'definitionPollMs'>
 }
 
-/** @param onServed called when changed definitions become served. */
+/** @param onServed called when the front begins to serve changed definitions. */
 export async function startServingDefinitions(
   context: FrontContext,
   { management, state }: DefinitionStores,
@@ -66,7 +66,7 @@ export async function startServingDefinitions(
     ...cache,
     findProject: cache.findByToken,
     findProjectById: cache.findById,
-    // When a write is answered, its changes of quotas must be in effect as well.
+    // Also wait for quotas: when a write is answered, its quota changes must be in effect, too.
     catchUp: async revision => {
       await cache.catchUp(revision)
       await flagRequests.caughtUp()

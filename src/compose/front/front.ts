@@ -27,7 +27,7 @@ import type { FrontParts } from './parts.ts'
 import { composeEventsServer, composeServers } from './servers.ts'
 import { openFrontStores } from './stores.ts'
 
-/** Called when everything is loaded, before any request arrives. */
+/** `beforeListening` is called when everything is loaded, before any request arrives. */
 export interface FrontStart {
   readonly beforeListening?: () => void
 }
@@ -40,13 +40,13 @@ export interface FrontOptions extends FrontSurroundings, FrontStart {
 }
 
 export interface Front {
-  /** All routes of the public port, for the test that walks them. */
+  /** All routes of the public port, for a test that requests each of them. */
   readonly routes: readonly Route[]
   /** @throws the error of `listen`, with its code. */
   listen(): Promise<{ url: string; adminUrl: string | null; eventsUrl: string | null }>
   /** For tests: writes the counts of refused events. */
   writeCounts(): Promise<void>
-  /** Stops accepting requests, finishes those under way, writes what is queued. */
+  /** Stops accepting requests, finishes open requests, and writes what is queued. */
   close(): Promise<void>
 }
 
@@ -115,7 +115,9 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
   }
 }
 
-/** Per front. Each watcher may hold some 300 KiB while its client is slow. No project may use all watchers. */
+/**
+ * The limits of one front. Each watcher may hold some 300 KiB while its client is slow. No project may use all watchers.
+ */
 const watcherLimits = { watchersMax: 300, watchersPerProjectMax: 100 }
 
 function composeLiveEvents(

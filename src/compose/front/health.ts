@@ -48,7 +48,10 @@ function toEventsCode(isAway: boolean, missingSpanCount: number): string {
   return missingSpanCount === 0 ? 'ok' : 'rows_missing'
 }
 
-/** 0 while the disk does not answer, since the losses are unknown then; `capture` reports the disk. */
+/**
+ * How many records are lost. 0 while the disk does not answer, since the losses are unknown then; `capture` reports the
+ * disk.
+ */
 async function countLost(log: Pick<EventLogReader, 'countLostRecords'>): Promise<number> {
   try {
     return await log.countLostRecords()

@@ -25,7 +25,7 @@ export interface FrontParts extends FrontContext {
   readonly decodeThreads: ThreadPool<DecodeJobs>
 }
 
-/** Needs no log and no event store, so a process without them can answer for flags. */
+/** What flags need: neither a log nor an event store, so a process without them can serve flags. */
 export interface FlagParts extends FrontContext, Pick<FrontParts, 'definitions' | 'salts' | 'decodeThreads'> {
   readonly stores: {
     readonly state: Pick<FrontState, 'subjects' | 'loginWritesAtOnceMax'>
@@ -33,7 +33,10 @@ export interface FlagParts extends FrontContext, Pick<FrontParts, 'definitions' 
     readonly management: HashKeyOverrideWriter & Pick<ProjectStore, 'findProject' | 'listProjects'>
     readonly payloadCipher: Pick<FrontStores['payloadCipher'], 'open'>
   }
-  /** Answers about flags also tell pages whether they may send recordings, which depends on a quota of events. */
+  /**
+   * `eventQuotas`, because responses about flags also tell pages whether they may send recordings, which depends on an
+   * event quota.
+   */
   readonly counters: Pick<FrontCounters, 'flagRequests' | 'eventQuotas'>
 }
 

@@ -29,14 +29,14 @@ export interface PortLimitsOptions {
   readonly logger: Logger
   readonly metrics: Metrics
   readonly monotonicNowMs: () => number
-  /** Tells clients behind a proxy apart. */
+  /** The proxies whose headers are trusted, so that clients behind them can be told apart. */
   readonly trustedProxies: TrustedProxies
 }
 
 export function composePortLimits(options: PortLimitsOptions): {
   publicLimits: PortLimits
   adminLimits: PortLimits
-  /** Connections of the port for dashboards. */
+  /** The connection budget of the port for dashboards. */
   eventsConnections: Connections
 } {
   const { hasAdminPort, logger, metrics, monotonicNowMs, trustedProxies } = options

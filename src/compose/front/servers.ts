@@ -18,14 +18,14 @@ export interface ServerParts extends FrontContext {
   readonly definitions: Pick<FrontDefinitions, 'keyCheck'>
 }
 
-/** Routes and streams of a front's servers. */
+/** The routes and the streams that a front's servers serve. */
 export interface ServedRoutes {
   readonly publicRoutes: readonly Route[]
   /** Null without a separate port for the private API. */
   readonly adminRoutes: readonly Route[] | null
   /**
-   * Streams begin to close before the servers, which would otherwise wait until open streams are broken off. The end of the
-   * streams is awaited together with the last requests.
+   * When a front stops, these streams begin to close before the servers do; otherwise the servers would wait until open
+   * streams are broken off. The end of the streams is awaited together with the last requests.
    */
   readonly streams: readonly { close(): unknown }[]
   /** Creates the server of the port for dashboards; returns null if the settings name no such port. */

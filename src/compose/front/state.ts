@@ -18,11 +18,11 @@ export interface FrontState {
   readonly definitions: DefinitionStore
   /** How often a front checks whether another process changed definitions, so that it serves a write within a second. */
   readonly definitionPollMs: number
-  /** How many log-ins are written at once. More would wait in the store, where projects do not take turns. */
+  /** How many log-ins are written at the same time. Any more would wait in the store, where projects do not take turns. */
   readonly loginWritesAtOnceMax: number
   /** Whether the primary replaces the replica of `DATABASE_READ_URL`; false without a replica. */
   isReplicaDown(): boolean
-  /** A sentence for the operator while the state's files are missing and nothing is written; otherwise null. */
+  /** A sentence for the operator while the state's files are missing, so that writes are refused; otherwise null. */
   missing(): string | null
   close(): Promise<void>
 }
@@ -31,7 +31,9 @@ export interface FrontState {
 const sqlitePollMs = 500
 const postgresPollMs = 1_000
 
-/** These writes share one transaction of the state thread and one sync to disk; the thread's other calls wait for it. */
+/**
+ * So many log-ins share one transaction of the state thread and one sync to disk; meanwhile the thread's other calls wait.
+ */
 const sqliteLoginWritesAtOnceMax = 64
 
 /**

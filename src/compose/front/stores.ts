@@ -1,4 +1,4 @@
-// Opens the stores of a front, except the log that it appends to (`compose/log`), which closes earlier.
+// Opens a front's stores, except the log that it appends to, which `compose/log` opens since it closes earlier.
 
 import type { EventStore } from '#ports/events/event-store.ts'
 import type { EventLogReader, EventLogRetention } from '#ports/log/event-log.ts'
@@ -14,18 +14,18 @@ export interface FrontStores {
   readonly state: FrontState
   readonly eventStore: EventStore
   readonly logReader: EventLogReader
-  /** Measures the log's space on this disk; null if the log is elsewhere. */
+  /** Measures the space that the log takes on this disk; null if the log is elsewhere. */
   readonly logSpace: Pick<EventLogRetention, 'measureSpace'> | null
   readonly payloadCipher: PayloadCipher
 }
 
-/** @param options.management the state, if it is open already; it is closed with the other stores. */
+/** @param options.management the state, if it is open already; closing the stores closes this state too. */
 export async function openFrontStores(
   { config, clock, logger, metrics, management }: FrontSurroundings & { readonly management?: StateWriter },
   opened: AsyncDisposableStack,
 ): Promise<FrontStores> {
   const stores: { close(): unknown }[] = []
-  // All are closed at once: stores close independently, so servers that hang are awaited together.
+  // All stores are closed at the same time, so that the waits for servers that hang overlap.
   opened.defer(async () => {
     await Promise.all(stores.map(store => store.close()))
   })

@@ -13,7 +13,7 @@ import { createObjectFetchSource } from '#importer/fetch/object-parts.ts'
 const anyRegion = 'us-east-1'
 
 /**
- * @param isPlan whether only the list of parts is needed, for which the secrets of an API may be missing.
+ * @param isPlan true if only the list of the fetch's parts is needed; the API's secrets may then be missing.
  * @throws ImportConfigError, FetchStop
  */
 export async function openFetchSource(
@@ -35,7 +35,7 @@ export async function openFetchSource(
       throw new FetchStop(
         `${missingPackage('@aws-sdk/client-s3')}. To fetch from S3, ${howToInstall('@aws-sdk/client-s3')}, then run this command again.`,
       )
-    // Loading the client of AWS takes a sixth of a command's start time.
+    // Loaded only when it is used: loading the AWS client takes a sixth of a command's start time.
     const { createS3ObjectSource: s3ObjectSource } = await import('#adapters/import-sources/s3-object-source.ts')
     return createObjectFetchSource(s3ObjectSource(place), { prefix })
   }

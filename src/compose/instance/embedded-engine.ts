@@ -37,7 +37,7 @@ export function watchEmbeddedEngine(
   const { dataFolder } = config
   let endpoint: EngineEndpoint | null = null
   let isAway = true
-  /** If the file cannot be written, writing is retried at each report of the engine, but the failure is logged once. */
+  /** Writing the file is retried at each report of the engine, but a failure is logged only once. */
   let hasComplained = false
   const setUnavailable = (now: boolean) => {
     if (now === isAway) return
@@ -59,7 +59,8 @@ export function watchEmbeddedEngine(
         const found = readEndpointSecret(dataFolder)
         if (found === null || endpoint === null || found === endpoint.secret) removeEngineEndpoint(dataFolder)
       } catch (err) {
-        // The disk may be read-only. Flags still work, and a process that takes the port cannot pose as the engine.
+        // Only a warning: the disk may be read-only, flags still work, and a process on the old port cannot pose as the
+        // engine.
         logger.warn({ err }, 'cannot remove the address file of the embedded event store')
       }
       endpoint = null
@@ -85,8 +86,8 @@ export function watchEmbeddedEngine(
 }
 
 /**
- * For a start: repairs a folder that was copied by following its links, on which no engine would start. @returns one line
- * for the operator if it must be repaired manually.
+ * For a start: repairs an engine folder that was copied with its links followed (as by `cp -rL`), since no engine would
+ * start on it. @returns one line for the operator if it must be repaired manually.
  */
 export function repairCopiedEngineFolder({ clickhouseUrl, dataFolder }: Config, logger: Logger): Result<null, string> {
   if (clickhouseUrl !== null) return ok(null)
@@ -109,7 +110,7 @@ export function hasEngineAddress({ clickhouseUrl, dataFolder }: Config): boolean
   return clickhouseUrl !== null || readEndpointSecret(dataFolder) !== null
 }
 
-/** Null when the file is missing or not usable. */
+/** Null when the endpoint file is missing or not usable. */
 function readEndpointSecret(dataFolder: string): string | null {
   try {
     return readEngineEndpoint(dataFolder)?.secret ?? null

@@ -1,6 +1,6 @@
 // Starts series of `/metrics` at 0. If a counter appeared only with its first event, `rate()` would miss that event, and an
-// alert the first failure. Only series with labels from closed lists are started; series that depend on a client's version
-// begin with their first event.
+// alert would miss the first failure. Only series with labels from closed lists are started; series that depend on a
+// client's version begin with their first event.
 
 import { outcomes } from '#core/capture/outcomes.ts'
 import { lanes } from '#core/events/captured-event.ts'
@@ -41,7 +41,7 @@ const ports = [
 const loginDrops = ['person_missing', 'queue_full', 'queue_timeout']
 const supervised = ['work', 'events', 'front', 'decode thread']
 
-/** Call it in one process of an instance: `/metrics` shows the sums of all. */
+/** Call this in only one process of an instance, since `/metrics` shows the sums over all processes. */
 export function initializeMetricSeries(metrics: Metrics): void {
   for (const route of routeGroups) {
     metrics.requestSeconds.labels({ route })

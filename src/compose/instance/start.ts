@@ -1,4 +1,4 @@
-// Prepares a start before anything serves: the log bound to the state, and the first project.
+// Prepares a start before anything serves: binds the log to the state and creates the first project.
 
 import { randomBytes, randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
@@ -15,7 +15,7 @@ import { describeStatePlace } from '../stores/state.ts'
 
 /**
  * Creates the first project and keys if they are missing.
- * @param beforeKeys called only if some are missing.
+ * @param beforeKeys called before keys are created; not called if no keys are missing.
  * @throws with a message for the operator.
  */
 export function bootstrapInstance(
@@ -63,7 +63,7 @@ export async function bindLogToState(
 /**
  * Checks whether a state that was unavailable and came back still belongs to the log in the data folder, which was bound
  * before.
- * @returns the reason if not, as the rest of a sentence about the state; null if it does.
+ * @returns the reason if it does not, as the rest of a sentence that begins with the state; null if it does.
  * @throws as reading the log does.
  */
 export async function checkStateAfterOutage(config: Config, found: ReturnedState): Promise<string | null> {

@@ -42,7 +42,7 @@ export class HeldSegments {
 
   holdNewer(): void {
     for (const stream of embeddedStreamNames) {
-      // The mark is read before the segments, so that the held segments reach it.
+      // The mark of the stream's end is read before the segments are listed, so that the held segments reach that end.
       const mark = buildMarkPath(join(this.#folder, stream))
       if (existsSync(mark)) this.#marks.set(stream, readFileSync(mark))
       const known = this.#held.get(stream) ?? []
@@ -56,7 +56,7 @@ export class HeldSegments {
       const held = this.#hold(segment)
       if (held !== null) added.push(held)
       else {
-        // The segment was packed, set aside or deleted since it was listed, so it may have another name now.
+        // The segment was packed, set aside or deleted since it was listed. It may have a new name, so list again.
         for (const { database } of added) database?.close()
         return this.#holdAfter(stream, offset)
       }
@@ -66,7 +66,7 @@ export class HeldSegments {
     return added
   }
 
-  /** Releases the segments before the one that contains a stream's position. */
+  /** Releases each stream's segments before the segment that contains the stream's position. */
   releaseBefore(positions: ReadonlyMap<string, number>): void {
     for (const [stream, held] of this.#held) {
       const position = positions.get(stream) ?? 0

@@ -12,9 +12,9 @@ import { PortError } from '#ports/port-error.ts'
 import { getLogFolder } from './log.ts'
 
 export type LogDamage =
-  /** `message` is a line for people about the file of the log's id. */
+  /** `message` is a line for people about the file that holds the log's id. */
   | { readonly kind: 'identity'; readonly message: string }
-  /** A segment that another process found damaged before. */
+  /** A segment that another process found damaged and set aside. */
   | { readonly kind: 'set_aside'; readonly path: string }
   | { readonly kind: 'segment'; readonly path: string; readonly cause: PortError }
 
@@ -61,7 +61,7 @@ function findSegmentDamage(segment: SegmentName, markedOffset: number): LogDamag
   } catch (cause) {
     const failure = toSegmentReadError(cause, path)
     if (!(failure instanceof PortError)) throw failure
-    // Only damage counts: a segment that disappeared during the check was processed, and a busy one can be read.
+    // Other failures are not damage: a segment that disappeared was processed, and a busy segment is readable.
     return failure.code === 'corrupt' ? [{ kind: 'segment', path, cause: failure }] : []
   }
 }

@@ -13,8 +13,8 @@ import type { Metrics } from '#telemetry/metrics.ts'
 import { getLogFolder } from './log.ts'
 
 /**
- * A segment is deleted as a whole when its last records exceed the retention. Its first records stay longer by the time
- * that the segment covers: a twenty-fourth of the retention.
+ * A segment is deleted as a whole when its last records exceed the retention. Its first records are therefore kept longer,
+ * by the time that the segment covers: a twenty-fourth of the retention.
  */
 const segmentAgePerHourMs = 3_600_000 / 24
 const segmentAgeMinMs = 600_000

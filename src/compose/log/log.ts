@@ -17,7 +17,8 @@ import type { Logger } from '#telemetry/log.ts'
 
 /**
  * Opens the log's reader and retention.
- * @param mender passed only by the process that processes the log: it sets damaged segments aside and logs them here.
+ * @param mender passed only by the process that processes the log: damaged segments are then set aside and logged to this
+ * logger.
  * @param isAsFound true to read a log from outside its instance, whether the instance runs or not.
  */
 export function openLogReader(
@@ -41,7 +42,7 @@ export function readLogId(config: Config): string | null {
   return readLogIdentity(getLogFolder(config))
 }
 
-/** Whether anything was ever appended to the log, or could have been. */
+/** Whether the log has segments, so that records were appended to it, or could have been. */
 export function hasLog(config: Config): boolean {
   return hasLogSegments(getLogFolder(config))
 }

@@ -17,7 +17,7 @@ export async function checkPostgresUrl(url: string) {
 
 /**
  * For a database in which `checkPostgresUrl` found state.
- * @returns one line for the operator if another version wrote it, which a start would refuse.
+ * @returns one line for the operator if another version wrote the state, so that a start would refuse it.
  */
 export async function findPostgresProblem(url: string): Promise<string | null> {
   const { findPostgresSchemaVersion } = await import('#adapters/postgres/check-postgres.ts')

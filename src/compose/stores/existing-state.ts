@@ -57,7 +57,10 @@ export async function openExistingManagementStore(
   }
 }
 
-/** Whether a first start ended before it created keys: a key made now would keep the next start from making the project. */
+/**
+ * Whether the first start ended before it created keys. A key created now would keep the next start from creating the
+ * project.
+ */
 async function isUntouched(management: ManagementStore): Promise<boolean> {
   if ((await management.listPersonalKeys({ limit: 1, offset: 0 })).count > 0) return false
   return (await management.listProjects({ limit: 1, offset: 0 })).count === 0

@@ -8,16 +8,15 @@ import type { Logger } from '#telemetry/log.ts'
 
 export type { GeoipDatabase }
 
-/** The finding if there is no database. */
+/** What is reported if there is no GeoIP database. */
 export const noGeoip = {
   found: 'No GeoIP database is installed: events get no $geoip_… properties, and flags see no location',
   remedy: `Set GEOIP_DATABASE to a MaxMind City file, or ${howToInstall(geoipPackage)}`,
 }
 
 /**
- * Opens the database for one process; each process has its own. An instance may run without one.
- * @returns null without a database; one line for the operator if `GEOIP_DATABASE` cannot be used.
- * Source: docs/operating/settings.md.
+ * Opens the GeoIP database for one process; each process opens its own. The database is optional. @returns null if there is
+ * none; one line for the operator if `GEOIP_DATABASE` cannot be used. Source: docs/operating/settings.md.
  */
 export function openGeoip(config: Config, logger: Logger): Result<GeoipDatabase | null, string> {
   if (config.geoipDatabase !== null) {

@@ -14,11 +14,11 @@ import type { ManagementStore } from '#ports/state/management-store.ts'
 import type { HashKeyOverrideWriter } from '#ports/state/subject-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 
-/** How long a start waits for a busy server; less for the replica, since the start can do without it. */
+/** How long a start waits for a busy primary. It waits less for the replica, since it can do without the replica. */
 const startConnectMsMax = 15_000
 const replicaConnectMsMax = 3_000
 
-/** For the private API, for loading definitions, and for the writes of evaluations. */
+/** The state as it is used by the private API, for loading definitions, and for the writes of evaluations. */
 export type StateWriter = ManagementStore & Pick<DefinitionStore, 'loadChanges'> & HashKeyOverrideWriter
 
 type FoundState = Exclude<SchemaChoice, { refusal: string }>
@@ -31,7 +31,7 @@ export async function openManagementStore(config: Config, logger: Logger): Promi
   return openPostgresState(urls.url, found, logger)
 }
 
-/** The state of an instance, which no other instance uses until `release`. */
+/** An instance's state, which no other instance can use until `release` is called. */
 export interface InstanceState {
   readonly management: StateWriter
   /** Where the state is, for messages; null when it is in the data folder. */

@@ -24,13 +24,13 @@ import { getLogFolder, hasLog, readLogBinding } from '../log/log.ts'
 import { findLogDamage, type LogDamage } from '../log/log-damage.ts'
 
 export interface StoreFault {
-  /** The fault, without a full stop. */
+  /** The fault in words, without a full stop. */
   readonly found: string
   readonly remedy: string
 }
 
 const restore = 'restore the whole data folder from a backup, or set PENNON_DATA to a new folder'
-/** A larger state is only opened, since reading it completely takes longer than an operator waits. */
+/** A state larger than this is only opened, since reading it completely would take longer than an operator waits. */
 const readThroughBytesMax = 1024 ** 3
 
 /** The folder into which a restore unpacks. It is removed at the end, so if it exists, a restore was interrupted. */
@@ -50,7 +50,7 @@ export function findStateProblem({ databaseUrl, dataFolder }: Config): string | 
 /**
  * Checks whether `state.db` is damaged (as far as opening it shows), is of another version, or is missing from a folder
  * that was in use or in which a restore did not finish. To be called after `findStateProblem`, which does not see
- * migrations of a killed process that are only in the `-wal`.
+ * migrations that a killed process left only in the `-wal` file.
  * @throws PortError if it cannot be opened for another reason.
  */
 export function findStateFault(config: Config): StoreFault | null {
@@ -69,7 +69,7 @@ export function findStateFault(config: Config): StoreFault | null {
   }
   const interrupted = findInterruptedRestore(dataFolder)
   if (interrupted !== null) return interrupted
-  // Only starts create these files, each after its state, so there must have been a state.
+  // Only the start of an instance creates these files, and only after the state, so there must have been a state.
   const others = [
     ...(hasLog(config) ? ['log/'] : []),
     ...(existsSync(join(engineFolderOf(dataFolder), 'endpoint.json')) ? ['events/'] : []),
@@ -129,7 +129,7 @@ function toDamageFault(path: string, cause: PortError): StoreFault {
   return { found: `${path} is damaged (${origin.message.replace(/^.*corrupt: /, '')})`, remedy: capitalize(restore) }
 }
 
-/** Whether the embedded event store is configured and not installed. */
+/** Returns a fault if the embedded event store is configured but not installed. */
 export function findEngineFault({ clickhouseUrl }: Pick<Config, 'clickhouseUrl'>): StoreFault | null {
   if (clickhouseUrl !== null || findEngineLibraryPath() !== null) return null
   if (!hasEnginePackageForMachine())
@@ -143,7 +143,7 @@ export function findEngineFault({ clickhouseUrl }: Pick<Config, 'clickhouseUrl'>
   }
 }
 
-/** Whether the embedded event store is installed and cannot be loaded. Loads it in a short-lived process. */
+/** Returns a fault if the embedded event store is installed but cannot be loaded. Loads it in a short-lived process. */
 export async function findEngineDamage({ clickhouseUrl }: Config): Promise<StoreFault | null> {
   const path = findEngineLibraryPath()
   if (clickhouseUrl !== null || path === null) return null
@@ -157,7 +157,7 @@ export async function findEngineDamage({ clickhouseUrl }: Config): Promise<Store
 
 /**
  * Reads the whole state unless it is large.
- * @returns how far it was read, a fault, or null without a file.
+ * @returns a fault, `read` or `opened` for how much of the state was checked, or null if there is no state file.
  * @throws PortError
  */
 export function checkWholeState(config: Config): StoreFault | 'read' | 'opened' | null {

@@ -115,7 +115,7 @@ export async function composeWorker(options: ComposeWorkerOptions): Promise<Comp
     serialize,
     mayRun,
     rejectRetentionDays: config.rejectRetentionDays,
-    // A ClickHouse server deletes expired rows by its own clock.
+    // A ClickHouse server deletes expired rows by its own clock; the retention clock is for the embedded engine.
     expiryClock: config.clickhouseUrl === null ? retentionClock : clock,
     newUuid: randomUUID,
     random: Math.random,

@@ -13,8 +13,8 @@ const depthMax = 16
 const escapedName = /\\u00(?:5f|[67])/i
 
 /**
- * Longer texts are not read: a request may have many, which would take seconds, and at most a quarter of each would be
- * kept.
+ * Longer texts are not read: a request may have many, which would take seconds, and the reject store would keep at most a
+ * quarter of each.
  */
 const textCharsMax = 256 * 1024
 
@@ -28,7 +28,7 @@ function namesCookielessMode(text: string): boolean {
 }
 
 /**
- * @param text what was sent, whole.
+ * @param text the whole body, as sent.
  * @returns null when there is nothing to remove; '' when the text may name cookieless mode but is not JSON or is too long
  * to be read.
  */
@@ -46,7 +46,7 @@ export function stripVisitorsFromBody(text: string): string | null {
   return stripped === body ? null : toCompactJson(stripped)
 }
 
-/** Returns the same value if it contains no event of cookieless mode. */
+/** Strips the cookieless events in a value. Returns the same value if it contains none. */
 function stripEvents(value: JsonValue, depth: number): JsonValue {
   if (depth === 0) return value
   if (Array.isArray(value)) {
@@ -91,7 +91,7 @@ function stripIdentifying(value: JsonValue): JsonValue {
   return Object.fromEntries(Object.entries(value).filter(([name]) => !isIdentifying.has(name)))
 }
 
-/** Returns the same object if no value changes. */
+/** Changes the values of an object's members. Returns the same object if no value changes. */
 function mapMembers(object: JsonObject, change: (value: JsonValue, name: string) => JsonValue): JsonObject {
   const entries = Object.entries(object).map(([name, value]) => [name, change(value, name)] as const)
   return entries.every(([name, value]) => value === object[name]) ? object : Object.fromEntries(entries)

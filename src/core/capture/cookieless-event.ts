@@ -9,7 +9,7 @@ import { editMembers, findMembersNamed, findStringEnd, type JsonMember, MemberNa
 import type { SettledVisitor } from '../log/record-codec.ts'
 import type { CookielessMode } from '../project.ts'
 
-/** Listed in the order of the checks. */
+/** Why an event of cookieless mode is dropped, in the order of the checks. */
 export const cookielessDrops = [
   'cookieless_unsupported_event',
   'cookieless_stateless_no_identify',
@@ -152,7 +152,7 @@ export function isSameVisitor(one: VisitorFacts, other: VisitorFacts): boolean {
 }
 
 /**
- * Limits each text that is hashed for a visitor; browsers and pages send far shorter ones. Hashing takes a millisecond per
+ * Limits each text that is hashed for a visitor; browsers and pages send far shorter texts. Hashing takes a millisecond per
  * 100 KB, during which other requests wait.
  */
 const partCharsMax = 4_096

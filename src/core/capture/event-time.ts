@@ -8,7 +8,7 @@ import { parseStrictTimestampText, parseTimestampText } from './timestamp-text.t
 export interface EventTimeInput {
   /** The event's own `timestamp`, as sent; null when it has none. */
   readonly timestamp: string | null
-  /** `offset`: ms before the server's clock. */
+  /** The event's `offset`: how many ms before the server's clock the event happened. */
   readonly offsetMs: number | null
   /** `properties.$ignore_sent_at` is the boolean true. */
   readonly ignoreSentAt: boolean

@@ -10,7 +10,7 @@ export type IncomingItem = IncomingEvent | ItemFault | PerformanceEvent
 export interface IncomingItems<Event> {
   /** The project API key, trimmed; of valid shape, not yet known to belong to a project. */
   readonly token: string
-  /** Read only from the envelope of the request. */
+  /** Read only from the request's envelope, not from its items. */
   readonly historicalMigration: boolean
   /** One entry for each item of the request, in the request's order. */
   readonly items: readonly (Event | ItemFault | PerformanceEvent)[]
@@ -31,11 +31,11 @@ export interface IncomingRequest extends IncomingItems<IncomingEvent> {
 }
 
 export interface IncomingV1Request extends IncomingItems<IncomingV1Event> {
-  /** The service's own tools sent the request, so its sender's address is not the users'. */
+  /** Whether the service's own tools sent the request, so that its sender's address is not the user's. */
   readonly captureInternal: boolean
   /** When the client says it sent this attempt, epoch ms. */
   readonly sentAtMs: number
-  /** The library that sent it; null when it does not name itself. */
+  /** The library that sent the request; null when the library does not name itself. */
   readonly sdk: ClientSdk | null
   /** True for the AI path, which takes AI events only. */
   readonly aiOnly: boolean

@@ -63,7 +63,8 @@ export function normalizeV1Event(item: IncomingV1Event, context: V1EventContext)
   if (distinctId === '') return toDropResult('missing_distinct_id', 'distinct_id')
   if (isLongerThanBytes(distinctId, capturedDistinctIdBytesMax))
     return toDropResult('distinct_id_too_large', 'distinct_id')
-  // The time needs the options, so they are read first, but faults are still reported in the order of `v1DropReasons`.
+  // The event's time depends on the options, so the options are read first, but faults are still reported in the order of
+  // `v1DropReasons`.
   const options = readOptions(item.options)
   const { receivedAtMs, sentAtMs } = context
   const disableSkewCorrection = options.ok && options.value.disableSkewCorrection === true
@@ -182,7 +183,7 @@ export function isCookielessV1Event({ options, properties }: IncomingV1Event): b
   return ((sent.ok ? sent.value.cookielessMode : null) ?? properties.$cookieless_mode) === true
 }
 
-/** Reads a flag; null when it was not sent, undefined when it cannot be read. */
+/** Reads a boolean option; null when it was not sent, undefined when it cannot be read. */
 function readBooleanOption(value: unknown): boolean | null | undefined {
   if (value === undefined || value === null) return null
   if (typeof value === 'boolean') return value

@@ -134,7 +134,7 @@ export interface RequestRefusal {
   readonly reason: EventRefusal
   /** The field at fault with its place, such as `batch.3.distinct_id`. */
   readonly field: string
-  /** The item at fault. */
+  /** Uuid, name and distinct id of the item at fault. */
   readonly uuid: string
   readonly name: string
   readonly distinctId: string
@@ -217,7 +217,7 @@ export class TableWriter {
     }
   }
 
-  /** Most events of one request have the same visitor, so neighbours share the facts. */
+  /** Most events of one request have the same visitor, so consecutive events share one object with the facts. */
   #addVisitor(visitor: VisitorFacts): void {
     const last = this.#visitors.at(-1)
     this.#visitors.push(last !== undefined && isSameVisitor(last, visitor) ? last : visitor)
@@ -255,16 +255,16 @@ function allocateCells(length: number): Int32Array<ArrayBuffer> {
   return new Int32Array(buffer, byteOffset, length)
 }
 
-/** The further columns of an event. */
+/** The columns that an event's row has in addition to those of all rows. */
 export interface EventRow {
   readonly isUuidMade: boolean
   /** What an event of cookieless mode said about its visitor, if it will be hashed; null for every other event. */
   readonly visitor: VisitorFacts | null
-  /** For an event of cookieless mode whose visitor is known already. */
+  /** The visitor of a cookieless event, if it is settled already. */
   readonly settled?: SettledVisitor | null
 }
 
-/** The further columns of an item that did not become an event. */
+/** The columns that the row of an item that did not become an event has in addition to those of all rows. */
 export interface RejectRow {
   /** If this quota is used up, the item is left out for that reason instead of its fault; null for none. */
   readonly resource: EventResource | null
@@ -282,7 +282,7 @@ const bytesPerStep = 1024 * 1024
 
 /**
  * Removes the records that are not stored from the live events and the imports, in place; the remaining records keep their
- * order. Works in steps, since a run may be as long as a request.
+ * order. Works in steps, since a run of records may be as long as the whole request.
  */
 export function* removeUnstoredRecords(table: OutcomeTable): Steps<void> {
   for (const traffic of ['live', 'import'] as const) {

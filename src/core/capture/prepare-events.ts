@@ -10,7 +10,7 @@ import {
   type RejectSource,
 } from '../events/captured-event.ts'
 import { findEventDropReason } from '../events/event-drops.ts'
-import { type JsonObject, parsePlainJson } from '../json.ts'
+import { type JsonObject, parseJsonWithDoubles } from '../json.ts'
 import type { JsonMember } from '../json-text.ts'
 import { noIngestionSettings } from '../project.ts'
 import { err, type Result } from '../result.ts'
@@ -65,11 +65,11 @@ export interface ReceivedRequest {
   readonly ip: string
   /** Live events of the main lane at least this old become imports; none do when absent. */
   readonly rerouteOlderThanMs?: number | null
-  /** The job of a historical migration; it has none when absent. */
+  /** The import job of a historical migration; absent if it has none. */
   readonly importJobId?: number
 }
 
-/** Returns what settles the visitors of a key's project; null when no project has the key. */
+/** Returns the function that settles the visitors of the key's project; null when no project has the key. */
 export type GetSettleVisitor = (token: string) => SettleVisitor | null
 
 /**
@@ -105,16 +105,16 @@ export function prepareV1Events(
   return prepareItems(request, context, v1, visitorsOf)
 }
 
-/** What differs between the protocols. */
+/** What differs between the two capture protocols. */
 interface Protocol<Event, Context> {
   readonly name: 'v0' | 'v1'
   normalize(item: Event, context: Context): Result<CapturedEvent, Fault>
   isCookieless(item: Event): boolean
-  /** `visitorMembers` of an incoming event. */
+  /** Returns an incoming event's `visitorMembers`. */
   membersOf(item: Event): readonly JsonMember[] | undefined
   /** The outcome of an event that is stored. */
   codeOf(event: CapturedEvent): number
-  /** What reading a reject again needs in addition to the fields that both protocols have. */
+  /** What the replay of a reject needs in addition to the fields that both protocols have. */
   sourceOf(context: Context): Pick<RejectSource, 'v1'>
 }
 
@@ -153,7 +153,7 @@ function prepareItems<Event extends IncomingEvent | IncomingV1Event, Context ext
   visitorsOf?: GetSettleVisitor,
 ): OutcomeTable {
   const { items, historicalMigration } = request
-  /** Undefined before the first event of cookieless mode. */
+  /** Looked up at the first event of cookieless mode; undefined before that. */
   let settle: SettleVisitor | null | undefined
   const table = new TableWriter(items.length)
   const rejects = new RejectWriter(table, request, context, protocol)
@@ -187,8 +187,8 @@ function prepareItems<Event extends IncomingEvent | IncomingV1Event, Context ext
 
 /**
  * Adds an event. The record of a cookieless event contains nothing that identifies its visitor.
- * @param about `isImport`: its whole request is an import, whose visitors were hashed at the source. `members`: as for
- * `readVisitor`.
+ * @param about `isImport`: the event's whole request is an import, whose visitors were hashed at the source. `members`: as
+ * for `readVisitor`.
  */
 export function addEventRow(
   table: TableWriter,
@@ -303,7 +303,7 @@ function buildContext(
 /** The outcome that follows from the event alone. What its project or person causes later becomes a warning. */
 function findReportedCode(event: CapturedEvent): number {
   // Parses the properties again, but only for itemised requests: nothing else here needs them parsed.
-  const properties = parsePlainJson(event.propertiesJson) as JsonObject
+  const properties = parseJsonWithDoubles(event.propertiesJson) as JsonObject
   const isPersonless = properties.$process_person_profile === false
   const drop = findEventDropReason(event, properties, { ingestion: noIngestionSettings }, isPersonless)
   if (drop !== null) return workerDropCodes[drop.reason]

@@ -1,4 +1,4 @@
-// Turns a recording request into one encoded log record, or into the reason why it cannot become one. Has the rules of
+// Turns a recording request into one encoded log record, or into the reason why it cannot become one. Applies the rules for
 // session ids, times and sizes. Pure, so that it runs on the event loop for small requests and in a decode thread for large
 // ones (`wire/recordings/decode-recording.ts`).
 
@@ -124,7 +124,7 @@ export function prepareRecording(
   })
 }
 
-/** The time of a live event: the time of receipt when it cannot be read. */
+/** The recording's time, by the rules for live events: the time of receipt when the sent time cannot be read. */
 function resolveRecordingTime(recording: IncomingRecording, receivedAtMs: number): number {
   const { timestamp, offsetMs, ignoreSentAt, sentAtMs } = recording
   const time = resolveEventTime({

@@ -37,7 +37,7 @@ export function prepareRejectedRequest(
   return prepareEvents(request, { ...received, random, ...(importJobId > 0 && { importJobId }) })
 }
 
-/** `prepareRejectedRequest` for v1, which needs no ids: every event was sent with a uuid. */
+/** `prepareRejectedRequest` for v1, which generates no ids: every event was sent with a uuid. */
 export function prepareRejectedV1Request(
   request: IncomingV1Request,
   { importJobId, receivedAtMs, source }: StoredReject,
@@ -87,7 +87,7 @@ export function prepareRejectedEvent(
   return table.finish()
 }
 
-/** Returns the same numbers every time for one reject. */
+/** Creates a source of numbers that repeats the same numbers each time it is created for a reject. */
 function createRejectRandom(rejectId: string): RandomUint32 {
   let drawCount = 0
   return () => Number.parseInt(hash('sha1', `${rejectId}:${drawCount++}`, 'hex').slice(0, 8), 16)

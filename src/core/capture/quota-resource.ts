@@ -19,9 +19,8 @@ export const exceptionEventName = '$exception'
 export const llmEventPrefix = '$ai_'
 
 /**
- * Returns an event's own quota, or `events` when it has none.
- * @param hasProductTour whether its properties have `$product_tour_id`, with any value; called for survey events only.
- * Source: docs/wire/ingestion.md 9.
+ * Returns an event's separate quota, or `events` when it has none. @param hasProductTour whether the event's properties
+ * have `$product_tour_id`, with any value; called for survey events only. Source: docs/wire/ingestion.md 9.
  */
 export function quotaResourceOf(name: string, hasProductTour: () => boolean): EventResource {
   if (name === exceptionEventName) return 'exceptions'
@@ -33,7 +32,7 @@ export function quotaResourceOf(name: string, hasProductTour: () => boolean): Ev
 /** `quotaResourceOf` for an event whose properties are JSON text. */
 export function eventResourceOf(name: string, propertiesJson: string): EventResource {
   return quotaResourceOf(name, () => {
-    // The key is in the text either literally or with a `\u` escape; without both there is no need to look closely.
+    // The property's name is in the text literally or with a `\u` escape; a text without either need not be parsed.
     if (!propertiesJson.includes(`"${productTourProperty}"`) && !propertiesJson.includes('\\u')) return false
     return findMembersNamed(propertiesJson, productTour).length > 0
   })

@@ -1,5 +1,5 @@
-// The calendar day for which a visitor without cookies is recognised: a day of the visitor's zone. It is open from the
-// moment it may have begun somewhere until its late events have arrived. Source: docs/wire/ingestion.md 13.
+// The calendar day for which a visitor without cookies is recognised: a day of the visitor's time zone. The day is open
+// from the moment it may have begun somewhere until its late events have arrived. Source: docs/wire/ingestion.md 13.
 
 import { detachSubstring } from '../detach-substring.ts'
 import { dayMs } from '../time.ts'
@@ -14,7 +14,7 @@ const openAfterMs = 86 * hourMs
 export interface VisitorDay {
   /** `2026-11-28`. */
   readonly day: string
-  /** When it begins and ends in its zone, epoch ms. */
+  /** When the day begins and ends in its time zone, epoch ms. */
   readonly startMs: number
   readonly endMs: number
 }
@@ -70,9 +70,8 @@ export interface DayRange {
 }
 
 /**
- * The days whose data, above all salts, are kept: from the first that is not closed to the last that has begun
- * anywhere. A clock that was ahead leaves data of later days; they are deleted as well, since they would be kept for
- * too long.
+ * The days whose data, above all salts, are kept: from the first that is not closed to the last that has begun anywhere. A
+ * clock that was ahead leaves data of later days, which is deleted too, since it would be kept for too long.
  */
 export function findDaysToKeep(nowMs: number): DayRange {
   return { first: utcDay(nowMs - openAfterMs + dayMs), last: utcDay(nowMs + dayMs) }

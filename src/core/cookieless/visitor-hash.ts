@@ -45,7 +45,7 @@ export function encodeVisitorHash(hash: Uint8Array): string {
   return Buffer.from(hash.buffer, hash.byteOffset, hash.length).toString('base64').slice(0, 22)
 }
 
-/** @param hash its text (`encodeVisitorHash`). */
+/** @param hash the hash as text (`encodeVisitorHash`). */
 export function buildHashedDistinctId(hash: string): string {
   return `cookieless_${hash}`
 }

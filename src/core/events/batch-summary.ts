@@ -1,5 +1,5 @@
-// Summarizes the accepted events of a batch in a few strings: thousands of objects would block the event loop, which live
-// requests share, and most batches are looked up once and turn out to be new.
+// Summarizes the accepted events of a batch in a few strings. Handling thousands of objects would block the event loop,
+// which live requests share, although most batches are looked up once and turn out to be new.
 
 import { dayMs } from '../time.ts'
 import { buildIdentityKey, type EventIdentity } from './stored-event.ts'

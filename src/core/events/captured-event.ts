@@ -27,7 +27,7 @@ export const edgeNote = {
   distinctIdCut: 2,
   /** The name was truncated. */
   nameCut: 4,
-  /** Its distinct id sends too many events, so the event is stored without a person. */
+  /** The event is stored without a person, since its distinct id sends too many events. */
   personsSwitchedOff: 8,
 } as const
 
@@ -63,7 +63,7 @@ export interface CapturedEvent {
   readonly ip: string
   /** The visitor of a cookieless event, whose address is not kept (`ip` is ''); null for every other event. */
   readonly visitor: CookielessVisitor | null
-  /** The client's own JSON text of `properties`, an object; literals, key order and repeats as sent. */
+  /** The client's own JSON text of `properties`, an object; literals, key order and repeated keys as sent. */
   readonly propertiesJson: string
   /** The client's own JSON text of a top-level `$set`, or null. */
   readonly setJson: string | null
@@ -91,7 +91,7 @@ export interface StatefulVisitor {
 export interface RejectSource {
   /**
    * `request`: a whole request, decoded; `item`: one event of a request, as it was sent; `event`: an event as it was
-   * accepted, its time settled. Null for a body that cannot be replayed.
+   * accepted, with its final time. Null for a body that cannot be replayed.
    */
   readonly kind: 'request' | 'item' | 'event' | null
   /** The body was truncated. */
@@ -155,7 +155,7 @@ export interface CapturedRecording {
   readonly capturedAtMs: number
   /** When its first snapshot event happened, epoch ms, corrected like an event's. */
   readonly timestampMs: number
-  /** Lower-case canonical text: the first snapshot event's own, or made here. */
+  /** The recording's uuid, canonical and in lower case: that of its first snapshot event, or a generated uuid. */
   readonly uuid: string
   readonly sessionId: string
   readonly windowId: string
@@ -180,7 +180,7 @@ export type LogRecord =
   | { readonly kind: 'recording'; readonly recording: CapturedRecording }
   | (DamagedRecord & { readonly appendedAtMs: number })
 
-/** What was accepted as this record; null for a damaged one. */
+/** The event, recording or reject that a record contains; null for a damaged record. */
 export function acceptedItemOf(
   record:
     | { readonly kind: 'event' | 'failed'; readonly event: CapturedEvent }

@@ -83,7 +83,10 @@ export function findEventDropReason(
   return null
 }
 
-/** The age is measured when the event arrived, so that a lag drops nothing. Imports are old on purpose and are exempt. */
+/**
+ * The age is measured at the event's arrival, so that no event is dropped because the worker lags. Imports are old on
+ * purpose and are exempt.
+ */
 function findTooOldDrop(event: DroppableEvent, { ingestion }: Pick<Project, 'ingestion'>): Drop | null {
   const secondsMax = ingestion.dropEventsOlderThanSeconds
   if (secondsMax === null || secondsMax === 0 || event.historicalMigration) return null

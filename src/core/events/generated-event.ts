@@ -6,8 +6,8 @@ export function isGeneratedEventName(name: string): boolean {
 }
 
 /**
- * Whether an importer may have generated an event of its job, with a name-based uuid. Such events have no real time, so one
- * that another job stored earlier keeps its stored time. Source: docs/wire/import.md §2.3, §3.12.
+ * Whether an importer may have generated an event of its job, with a name-based uuid. Such events have no real time, so an
+ * event that another job stored earlier keeps its stored time. Source: docs/wire/import.md §2.3, §3.12.
  */
 export function mayBeGeneratedEvent(name: string, uuid: string): boolean {
   return uuid[14] === '5' && isGeneratedEventName(name)

@@ -10,7 +10,7 @@ export interface GroupIdentity {
   readonly key: string
 }
 
-/** The group that a group event describes; null if type or key is missing: it is then an ordinary event. */
+/** The group that a group event describes; null if type or key is missing, which makes it an ordinary event. */
 export function readGroupIdentity(properties: JsonObject): GroupIdentity | null {
   const typeName = getOwnValue(properties, '$group_type')
   if (typeof typeName !== 'string' || typeName === '' || typeName.length > typeNameLengthMax) return null

@@ -3,7 +3,7 @@
 export interface ProcessedUntil {
   /** Everything appended before this time (epoch ms) is processed, except events of deferred projects. */
   readonly appendedBeforeMs: number
-  /** The same for the deferred projects; null if there are none. */
+  /** The same time for the events of deferred projects; null if no project is deferred. */
   readonly deferred: { readonly projectIds: readonly number[]; readonly appendedBeforeMs: number } | null
 }
 

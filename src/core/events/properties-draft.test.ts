@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { type JsonObject, parseJson, parsePlainJson } from '../json.ts'
+import { type JsonObject, parseJson, parseJsonWithDoubles } from '../json.ts'
 import { PropertiesDraft } from './properties-draft.ts'
 
 function draftOf(text: string): PropertiesDraft {
@@ -56,15 +56,15 @@ describe('the stored text of properties', () => {
         fc.dictionary(key, value, { maxKeys: 5 }),
         fc.array(fc.tuple(key, fc.option(value, { nil: undefined })), { maxLength: 4 }),
         (object, changes) => {
-          const expected = new Map(Object.entries(parsePlainJson(JSON.stringify(object)) as object))
+          const expected = new Map(Object.entries(parseJsonWithDoubles(JSON.stringify(object)) as object))
           const draft = draftOf(JSON.stringify(object))
           for (const [name, to] of changes) {
             if (to === undefined) draft.remove(name)
             else draft.set(name, to as never)
             if (to === undefined) expected.delete(name)
-            else expected.set(name, parsePlainJson(JSON.stringify(to)))
+            else expected.set(name, parseJsonWithDoubles(JSON.stringify(to)))
           }
-          const seen = new Map(Object.entries(parsePlainJson(draft.json()) as object))
+          const seen = new Map(Object.entries(parseJsonWithDoubles(draft.json()) as object))
           const byKey = (map: Map<string, unknown>) => [...map].sort(([x], [y]) => (x < y ? -1 : 1))
           assert.deepEqual(byKey(seen), byKey(expected))
         },

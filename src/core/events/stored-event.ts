@@ -14,7 +14,7 @@ export interface StoredEvent {
   readonly distinctId: string
   readonly timestampMs: number
   readonly capturedAtMs: number
-  /** When the first live copy was accepted; the event is charged on the UTC day of this time (`charge-once.ts`). */
+  /** When the event's first live copy was accepted; the event is charged on the UTC day of this time (`charge-once.ts`). */
   readonly chargedAtMs: number
   readonly lane: Lane
   readonly historicalMigration: boolean
@@ -62,12 +62,12 @@ export interface PersonIdOverride {
   readonly version: number
 }
 
-/** One row of `replay_messages`; a later one with the same project, session and uuid replaces it. */
+/** One row of `replay_messages`; a later row with the same project, session and uuid replaces it. */
 export type StoredRecording = Omit<CapturedRecording, 'token' | 'capturedAtMs'>
 
 /** One row of `rejected_events`. */
 export interface RejectedEvent {
-  /** The same each time a chunk is processed, so that a repeated insert replaces the earlier one. */
+  /** The same id each time the chunk is processed, so that a repeated insert replaces the earlier row. */
   readonly rejectId: string
   readonly projectId: number
   readonly reason: string

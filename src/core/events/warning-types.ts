@@ -1,5 +1,5 @@
-// Every ingestion warning that processing raises: its category, its severity, and how many of its type are kept. Counts are
-// exact, however few warnings are kept. The names are PostHog's, so that existing filters keep working.
+// Every ingestion warning that processing raises: its category, its severity, and how many warnings of its type are kept.
+// Counts are exact, however few warnings are kept. The names are PostHog's, so that existing filters keep working.
 
 import { type JsonObject, type JsonValue, toComparableText } from '../json.ts'
 
@@ -13,8 +13,8 @@ interface WarningKind {
   readonly category: WarningCategory
   readonly severity: WarningSeverity
   /**
-   * Up to 1,000 such warnings a day are kept instead of 20: those of merges are rare and each concerns a person, and
-   * clients need to read those that they raised.
+   * Up to 1,000 such warnings a day are kept instead of 20: merge warnings are rare and each concerns a person, and clients
+   * need to read the warnings that they raised.
    */
   readonly isKept?: true
 }
@@ -72,7 +72,7 @@ export function addCategoryAndSeverity(type: string, details: JsonObject): JsonO
 }
 
 const sampleCountMax = 20
-/** Still bounded, since any client with the public key can raise these. */
+/** Kept types are bounded too, since any client with the public key can raise their warnings. */
 const keptCountMax = 1_000
 
 /** How many warnings of a type are kept per project and UTC day. */

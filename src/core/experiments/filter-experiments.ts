@@ -25,14 +25,14 @@ export interface ExperimentFilter {
   readonly flagId?: number
   /** Matches experiments made by one of these authors. */
   readonly createdBy?: readonly Author[]
-  /** Newest first unless given. */
+  /** The order of the list; newest first if absent. */
   readonly order?: { readonly by: (typeof experimentOrders)[number]; readonly isDescending: boolean }
 }
 
 /** An experiment without the display-only content, and whether its flag is active. */
 export type ListedExperiment = Omit<Experiment, 'content'> & { readonly flagIsActive: boolean }
 
-/** An experiment that runs with its flag switched off is paused. */
+/** The status of an experiment: an experiment that runs while its flag is switched off is paused. */
 export function statusOfExperiment(
   { startDateMs, endDateMs }: Pick<Experiment, 'startDateMs' | 'endDateMs'>,
   flagIsActive: boolean,

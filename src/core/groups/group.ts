@@ -1,4 +1,4 @@
-// A group (`company` acme) and the project's group types: at most five, numbered 0–4, the lowest free number first.
+// A group (`company` acme), and the group types of a project: at most five, each with the lowest free number from 0 to 4.
 
 import type { PropertyBag } from '../json.ts'
 import type { PropertyMarks } from '../persons/person.ts'

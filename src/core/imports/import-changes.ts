@@ -11,7 +11,7 @@ export interface ImportLink {
   readonly otherId: string
   readonly dangerously: boolean
   readonly timestampMs: number
-  /** Identifies the event that made the link. */
+  /** Identifies the event that asks for the link. */
   readonly uuid: string
 }
 
@@ -23,7 +23,7 @@ export interface ImportNote {
   readonly samples: readonly JsonObject[]
 }
 
-/** Why undoing a job leaves something unchanged. The names are the reasons of the job's notes. */
+/** Why undoing a job leaves something unchanged. The job's notes state these names as their reasons. */
 export type UndoRefusal =
   /** The stored events do not explain the current state, so they do not show the earlier state either. */
   | 'undo_left:history_is_incomplete'
@@ -46,7 +46,7 @@ export interface Assignments {
 /** What a merge by a job did to the assignments of the person that it merged away. */
 export interface AssignmentsRecord {
   readonly importJobId: number
-  /** The person that was merged away, and what it had. */
+  /** The person that was merged away, and the assignments that it had. */
   readonly uuid: string
   readonly own: Assignments
   /** The person that it was merged into, and what that person took over. */
@@ -59,7 +59,7 @@ export interface NamedGroupType {
   readonly importJobId: number
   readonly typeIndex: number
   readonly name: string
-  /** Discarding the job deletes the type if nothing else uses it. */
+  /** The job added the type: discarding the job deletes it if nothing else uses it. */
   readonly isAdded: boolean
 }
 
@@ -73,15 +73,15 @@ export interface ImportChanges {
   /** A type that the job has named before stays as it was recorded. */
   readonly namedGroupTypes: readonly NamedGroupType[]
   /**
-   * Types that the job added and that stay: from now on, another job that names such a type counts as the job that added
-   * it.
+   * Types that an undone job added and that stay because they are used: another job that names such a type now counts as
+   * the job that added it.
    */
   readonly leftGroupTypes: readonly Pick<NamedGroupType, 'importJobId' | 'typeIndex'>[]
   /** The job that records the assignments of persons that these changes merge away; null if none does. */
   readonly keepsAssignmentsFor: number | null
   /** Assignments that return from the survivor to the person that was merged into it. The survivor keeps its own. */
   readonly returnedAssignments: readonly ReturnedAssignments[]
-  /** Ids of links that are done, to be removed from the list of links to publish. */
+  /** Ids of links that were made or refused, to be removed from the list of links to publish. */
   readonly doneLinkIds: readonly number[]
   /** Persons that these changes only rely on: the commit is a conflict if one of them has changed since the load. */
   readonly unchangedPersons: readonly (LoadedRow & { readonly uuid: string })[]
@@ -112,7 +112,7 @@ export interface ReturnedAssignments {
   readonly uuid: string
   readonly assignments: Assignments
   readonly survivorUuid: string
-  /** Assignments that the survivor loses unless they have changed since. */
+  /** Assignments that the survivor got by the merge, and loses unless they have changed since the merge. */
   readonly given: Assignments
 }
 

@@ -5,7 +5,7 @@ import type { Author } from '../author.ts'
 import type { JsonObject } from '../json.ts'
 import type { JobFailure } from './job-failure.ts'
 
-/** In the order in which a job passes through them. */
+/** A job's states, in the order in which it passes through them. */
 export const importJobStates = [
   'planned',
   'rehearsed',
@@ -21,7 +21,7 @@ export const importJobStates = [
 ] as const
 export type ImportJobState = (typeof importJobStates)[number]
 
-/** The states that a client sets. In these the job accepts events. */
+/** The states that a client sets. In these states the job accepts events. */
 export const openStates = ['planned', 'rehearsed', 'approved', 'sending', 'verifying', 'pending'] as const
 export type OpenState = (typeof openStates)[number]
 
@@ -60,7 +60,10 @@ export const importBatchEventsMax = 5_000
 /** The header of `POST /batch/` that names the job of its events. */
 export const importJobHeader = 'x-import-job'
 
-/** How an import treats person properties written by live events, and what enriches it. Source: docs/wire/import.md 3.4 R4, R9; 3.8. */
+/**
+ * How an import treats person properties written by live events, and how its events are enriched. Source:
+ * docs/wire/import.md 3.4 R4, R9; 3.8.
+ */
 export interface ImportOptions {
   /** When the job is published, its `$set`s replace live values, as at PostHog. */
   readonly overwritesPersons: boolean
@@ -79,7 +82,7 @@ export const usualOptions: ImportOptions = {
   countsInExperiments: false,
 }
 
-/** The options by their names in the private API. */
+/** The options under their names in the private API. */
 export function encodeImportOptions(options: ImportOptions) {
   return {
     person_properties: options.overwritesPersons ? ('overwrite' as const) : ('keep' as const),
@@ -175,7 +178,7 @@ export function parseImplicitJob(id: number, day: string): ImplicitJob {
   return { id, untilMs: at === -1 ? null : Number(day.slice(at + until.length)) }
 }
 
-/** The stored form of the day of a job that stops collecting now. */
+/** The `day` to store for an implicit job that stops collecting now. */
 export function formatDayOfEndedJob(day: string, nowMs: number): string {
   return `${day}${until}${nowMs}`
 }
@@ -186,8 +189,8 @@ export const openJobsMax = 50
 export const jobsPerDayMax = 500
 /**
  * How many jobs of a project may be open or published: their rows stay in separate partitions for good. On the embedded
- * engine each job adds about 0.5 ms to a list of its project's events, a twentieth of that to other projects' lists, and
- * 35 KB of memory.
+ * engine each job adds about 0.5 ms to listing its project's events, a twentieth of that to listing other projects' events,
+ * and 35 KB of memory.
  */
 export const keptJobsMax = 1_000
 /** How many discarded jobs of a project stay listed (the latest ones). Their data is deleted. */

@@ -5,7 +5,7 @@ export const idBucketCount = 256
 export interface ImportedRowCounts {
   /** Stored rows; a row that was sent twice counts once. */
   readonly rows: number
-  /** Rows by the CRC-32 of their distinct id, modulo 256. */
+  /** The number of rows for each value of the CRC-32 of their distinct id, modulo 256. */
   readonly idBuckets: readonly number[]
 }
 

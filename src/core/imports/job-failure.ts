@@ -1,4 +1,4 @@
-// Why publishing or discarding an import job makes no progress, for whoever waits for it.
+// Why publishing or discarding an import job makes no progress, told to those who wait for it.
 
 /** When the worker's attempts began to fail, and why the last one failed. */
 export interface JobFailure {
@@ -22,13 +22,13 @@ const troubles = {
   full: 'has too little space or memory for it',
 } as const
 
-/** The code for a failed store. @param port as adapters name it, such as `event-store`. */
+/** The code for a failed store. @param port the store, by the name that adapters use, such as `event-store`. */
 export function formatStoreFailureCode(port: string, trouble: keyof typeof troubles): string {
   const store = port.replaceAll('-', '_')
   return Object.hasOwn(stores, store) ? `${store}_${trouble}` : internalError
 }
 
-/** The details are only in the instance's log: they may contain data that clients must not see. */
+/** Any other failure. Only the instance's log has its details: they may contain data that clients must not see. */
 export const internalError = 'internal_error'
 
 const messages: ReadonlyMap<string, string> = new Map([
@@ -38,7 +38,7 @@ const messages: ReadonlyMap<string, string> = new Map([
   [internalError, 'an internal error occurred, see the instance’s log'],
 ])
 
-/** A clause such as `the event store cannot be reached`. */
+/** The failure in words, as a clause such as `the event store cannot be reached`. */
 export function formatJobFailure(code: string): string {
   return messages.get(code) ?? messages.get(internalError)!
 }

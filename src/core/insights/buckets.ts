@@ -20,16 +20,16 @@ export interface TimeRange {
   readonly endMs: number
   /** If true, the first bucket begins at `fromMs`, even within an interval; otherwise it begins where its interval does. */
   readonly startsExactly?: boolean
-  /** A skipped day at the beginning of the range: `fromMs` is then the start of the following day. */
+  /** A day that the zone skipped, at the beginning of the range: `fromMs` is then the start of the following day. */
   readonly firstDay?: string
-  /** A skipped day at the end of the range: `endMs` is then the end of the preceding day. */
+  /** A day that the zone skipped, at the end of the range: `endMs` is then the end of the preceding day. */
   readonly lastDay?: string
 }
 
 export interface Buckets {
   readonly interval: BucketInterval
   /**
-   * Ascending epoch ms, one more than there are buckets: bucket `i` holds the instants from `edges[i]`, and before
+   * Ascending epoch ms, one more than there are buckets: bucket `i` holds the instants from `edges[i]` until just before
    * `edges[i + 1]`.
    */
   readonly edges: readonly number[]
@@ -90,7 +90,7 @@ export function clampToRange({ endMs, firstDay }: Pick<TimeRange, 'endMs' | 'fir
 }
 
 /**
- * The same number of buckets, for a comparison, from an earlier start. Its last bucket ends early if the last bucket of
+ * As many buckets as `current` has, beginning earlier, to compare with. The last one ends early if the last bucket of
  * `current` does: half of a month is compared with half a month.
  * @param shift the distance from the current start back to the earlier one.
  */
@@ -168,10 +168,10 @@ interface StartingInterval {
   readonly day: string
 }
 
-/** Where an interval begins: an hour with an instant, others with a date, since a day that the zone skipped has no instant. */
+/** Where an interval begins: an instant for an hour, otherwise a date, since a day that the zone skipped has no instant. */
 type IntervalStart = Temporal.ZonedDateTime | Temporal.PlainDate
 
-/** The interval that begins here, and all that follow. */
+/** Yields the interval that begins at `first` and all intervals after it. */
 function* iterateIntervals(
   first: IntervalStart,
   interval: BucketInterval,
@@ -186,7 +186,7 @@ function* iterateIntervals(
 const hourMs = 3_600_000
 
 /**
- * The hours that follow until shortly before the clock changes, by arithmetic: a year of hours takes a tenth of the time.
+ * Yields the hours after `start` until shortly before the clock changes. Uses arithmetic, which takes a tenth of the time.
  * @returns the last hour that it yielded, or `start`.
  */
 function* iterateSteadyHours(start: Temporal.ZonedDateTime): Generator<StartingInterval, Temporal.ZonedDateTime> {
@@ -204,7 +204,7 @@ function* iterateSteadyHours(start: Temporal.ZonedDateTime): Generator<StartingI
   }
 }
 
-/** Keeps the hours far from the limit of possible dates. */
+/** Limits a run of hours, so that it stays far from the last possible date. */
 const steadyHoursMax = 100_000
 
 function toZonedTime(timeMs: number, { timezone }: BucketCalendar): Temporal.ZonedDateTime {

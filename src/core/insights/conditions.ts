@@ -1,9 +1,9 @@
-// The conditions of an insight on events: a tree of conditions on properties, flags and cohorts. Operators mean the
-// same as in conditions of flags. Source: docs/wire/evaluation.md 5.9; docs/wire/private-api.md.
+// The conditions of an insight on events: a tree of conditions on properties, flags and cohorts. Operators mean the same as
+// in flag conditions. Source: docs/wire/evaluation.md 5.9; docs/wire/private-api.md.
 
 import type { JsonValue } from '../json.ts'
 
-/** Where a property is read. */
+/** Where a property's value is read from. */
 export type PropertySource =
   | { readonly kind: 'event' }
   /** The person's properties, as stored with the event. */
@@ -23,8 +23,8 @@ export interface PropertyCondition {
   readonly operator: string
   readonly value: JsonValue
   /**
-   * 2 in filters of queries, as in PostHog; in conditions of cohorts the project's version, so that a cohort has the same
-   * members here as for flags.
+   * 2 in query filters, as in PostHog; in cohort conditions the project's version, so that a cohort has the same members in
+   * insights as in flags.
    */
   readonly matchingVersion: 1 | 2
 }
@@ -33,9 +33,9 @@ export type Condition =
   | { readonly kind: 'all' | 'any'; readonly conditions: readonly Condition[] }
   | { readonly kind: 'not'; readonly condition: Condition }
   | PropertyCondition
-  /** The current person is one of these. */
+  /** The event's current person is one of these persons. */
   | { readonly kind: 'persons'; readonly personIds: readonly string[] }
-  /** The person exists now, and this condition (made of `property`, `persons` and groups of these) holds for the person. */
+  /** The person exists now and fulfils this condition, which is made of `property`, `persons` and groups of these. */
   | { readonly kind: 'person_today'; readonly condition: Condition }
   /** Member of a cohort; the service replaces it before a store sees it. */
   | { readonly kind: 'cohort'; readonly cohortId: number; readonly isMember: boolean; readonly path: string }

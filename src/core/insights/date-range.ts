@@ -35,10 +35,10 @@ export interface DateRangeIssue {
 export type DateRange = Omit<TimeRange, 'fromMs'> & { readonly fromMs: number | null }
 
 /**
- * The resulting range. A start that is a date, or a span of days or longer, is the start of that day, and a span of hours
- * the start of that hour; `createBuckets` then begins with the whole bucket, with two exceptions: a span of hours with
- * buckets of a day; and weeks, the first of which begins with the start's day. The end belongs to the range: its whole day,
- * its whole hour with buckets of an hour, or just the instant for an absolute time.
+ * The range in epoch ms. A start written as a date, or as a span of days or longer, becomes the start of its day; a span of
+ * hours, the start of its hour. `createBuckets` then extends the first bucket to a whole interval, with two exceptions:
+ * daily buckets after a span of hours; and weeks, the first of which begins on the start's day. The end belongs to the
+ * range: its whole day, its whole hour with buckets of an hour, or just the instant for an absolute time.
  */
 export function readDateRange(
   written: WrittenDateRange,
@@ -113,8 +113,8 @@ interface ReadTime {
   /** For a span with `End`, its last millisecond. */
   readonly time: Temporal.ZonedDateTime
   /**
-   * The unit that it was written in: `hour` also for shorter units, `day` also for longer units and dates; null for an
-   * instant.
+   * The unit that the time was written in: `hour` also for shorter units, `day` also for longer units and dates; null for
+   * an instant.
    */
   readonly unit: 'hour' | 'day' | null
   /** A date, or a span with `Start` or `End`: the time of day was not specified. */

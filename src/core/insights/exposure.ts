@@ -44,7 +44,7 @@ export function findExpectedVariants(filters: JsonObject): readonly ExpectedVari
 const trueAndFalse = ['true', 'false'].map(variant => ({ variant, expectedShare: null }))
 
 /**
- * The variants of the experiments among the rules, each once. With several experiments no share is expected: which
+ * The variants of all experiments among the flag's rules, each once. With several experiments no share is expected: which
  * subjects reach which experiment follows from their conditions. Null without an experiment.
  */
 function listRuleVariants(filters: JsonObject): readonly ExpectedVariant[] | null {

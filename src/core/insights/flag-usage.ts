@@ -1,4 +1,4 @@
-// Ranks the counts of a flag's calls: the values called most are reported separately, all other values together.
+// Ranks the counts of a flag's calls: the most frequent values are reported separately, all other values together.
 
 /** The calls of one value in one bucket, and the persons who made them. */
 export interface UsageCell {
@@ -30,7 +30,7 @@ export interface FlagUsage {
  */
 const usageValuesMax = 25
 
-/** @param starts of all buckets. */
+/** @param starts the start of each bucket, in epoch ms. */
 export function rankFlagUsage(
   cells: readonly UsageCell[],
   starts: readonly number[],

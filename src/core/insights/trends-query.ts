@@ -32,13 +32,13 @@ export type TrendBreakdowns =
       readonly kind: 'properties'
       /** One or two. */
       readonly by: readonly Breakdown[]
-      /** The answer names each value as a list, even with one breakdown. */
+      /** The response gives each value as a list, even with one breakdown. */
       readonly isList: boolean
       /** How many values are reported separately. */
       readonly limit: number
       readonly hidesOther: boolean
     }
-  /** One series per cohort; null for all persons. */
+  /** One series per cohort; an id of null stands for all persons. */
   | { readonly kind: 'cohorts'; readonly cohortIds: readonly (number | null)[] }
 
 export interface TrendsQuery {
@@ -61,5 +61,5 @@ export interface TrendComparison {
 
 /** Maximum number of series of a query. */
 export const seriesMax = 20
-/** Maximum number of points of all series of an answer together. */
+/** Maximum number of points in one response, over all its series. */
 export const pointsMax = 10_000

@@ -18,11 +18,14 @@ export interface PropertyEquality {
 }
 
 export interface LiveFilter {
-  /** Null, here and below, matches all. */
+  /** Null matches every event, also in the fields below. */
   readonly events: ReadonlySet<string> | null
   readonly distinctIds: ReadonlySet<string> | null
   readonly lanes: ReadonlySet<Lane>
-  /** Whether imports are shown. Lanes cannot tell: imported exceptions and AI events take the same lanes as live ones. */
+  /**
+   * Whether imports are shown. Lanes cannot tell imports apart: imported exceptions and AI events take the same lanes as
+   * live ones.
+   */
   readonly imports: boolean
   /** All of them must match. */
   readonly properties: readonly PropertyEquality[]
@@ -30,11 +33,11 @@ export interface LiveFilter {
   readonly rejected: boolean
 }
 
-/** `too_large`: the filter tests properties, and the event's are too long to be searched. */
+/** `too_large`: the filter tests properties, and the event's properties are too long to be searched. */
 export type LiveMatch = 'yes' | 'no' | 'too_large'
 
 /**
- * Longest properties text that a filter searches, in characters: a longer one would block the event loop for
+ * Length of the longest properties text that a filter searches, in characters: a longer text would block the event loop for
  * milliseconds.
  */
 export const propertiesLookedIntoMax = 128 * 1024
@@ -60,7 +63,7 @@ export class LiveEvent {
 
   #holds({ key, value }: PropertyEquality): boolean {
     const { propertiesJson } = this.event
-    // Most events need no parsing: their text has no escapes and does not contain the key, so they lack it.
+    // Most events need no parsing: if the text has no escapes and does not contain the key, the event lacks the key.
     if (!propertiesJson.includes('\\') && !propertiesJson.includes(JSON.stringify(key))) return false
     this.#properties ??= parseObjectOrNull(propertiesJson)
     const stored = this.#properties === null ? undefined : getOwnValue(this.#properties, key)
@@ -96,7 +99,7 @@ function isEqual(stored: JsonValue, asked: JsonValue): boolean {
 
 function listEqualTexts(value: JsonValue): string[] {
   const number = readJsonNumber(value)
-  // Above the largest safe integer, different integers share a double.
+  // Integers above the largest safe one are compared only by their text, because different ones share a double.
   const isExact = number !== undefined && Math.abs(number) <= Number.MAX_SAFE_INTEGER
   return isExact ? [toComparableText(value), String(number)] : [toComparableText(value)]
 }

@@ -53,8 +53,8 @@ export class RecordEncoder {
   }
 
   /**
-   * @param settled the additions to an event of cookieless mode. Its `ip` must be '', its `visitor` null, and its properties
-   *   must end with `}`.
+   * @param settled the additions to an event of cookieless mode. The event's `ip` must be '', its `visitor` null, and its
+   * properties must end with `}`.
    */
   addEvent(event: CapturedEvent, settled: SettledVisitor | null = null): void {
     const set = event.setJson
@@ -152,7 +152,7 @@ export class RecordEncoder {
     this.#finishRecord(newStart, at, headBytes, newSetStart - newBodyStart, setBytes)
   }
 
-  /** Adds a record of another run unchanged. @param start where it begins. */
+  /** Adds a record of another run unchanged. @param start where the record begins. */
   addRecord(run: Buffer, start: number): void {
     const size = run.readUInt32LE(start + field.size)
     run.copy(this.#reserve(size), this.#used, start, start + size)
@@ -176,7 +176,7 @@ export class RecordEncoder {
     const copy = this.#used <= pooledBytesMax ? Buffer.allocUnsafe(this.#used) : Buffer.allocUnsafeSlow(this.#used)
     buffer.copy(copy, 0, 0, this.#used)
     if (buffer.length <= spareBytesMax) spare = buffer
-    // Not a Buffer, whose `slice` shares memory although the type promises a copy.
+    // Returns a plain Uint8Array, because a Buffer's `slice` shares memory although the type promises a copy.
     return new Uint8Array(copy.buffer, copy.byteOffset, copy.length)
   }
 
@@ -205,16 +205,16 @@ export class RecordEncoder {
 
 /** The additions to an encoded event once its visitor is known, in the form of the record. */
 export interface SettledVisitor {
-  /** Lengths of the two texts of `headEnd`; the first is null when the event keeps its distinct id. */
+  /** Lengths of the two texts that `headEnd` joins; the first is null when the event keeps its distinct id. */
   readonly distinctIdLength: number | null
   readonly visitorLength: number
   readonly headEnd: string
-  /** Replaces the last brace of its properties; '' to keep the brace. */
+  /** Replaces the last brace of the event's properties; '' to keep the brace. */
   readonly bodyEnd: string
 }
 
 /**
- * @param distinctId null when the event keeps its own.
+ * @param distinctId null when the event keeps its own distinct id.
  * @param visitorText the result of `encodeVisitor`.
  * @param membersText members to append to the properties, such as `"a":1,"b":2`; '' for none.
  */
@@ -234,7 +234,7 @@ export function createSettledVisitor(
 /** The size of the body `{}`. */
 const emptyBodyBytes = 2
 
-/** The bytes of an event's distinct id, the last text of its head if it has no ip. */
+/** The size in bytes of the distinct id of an event without ip: the id is then the last text of the record's head. */
 function measureDistinctIdBytes(run: Buffer, start: number): number {
   const length = run.readUInt32LE(start + field.distinctIdLength)
   const headBytes = run.readUInt32LE(start + field.headBytes)

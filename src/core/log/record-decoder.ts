@@ -59,8 +59,8 @@ export class RecordCursor {
   }
 
   /**
-   * The unchecked kind of the next record (`record-layout.ts`); a damaged record may have any value. -1 as for
-   * `nextProjectId`.
+   * The unchecked kind of the next record (`record-layout.ts`); a damaged record may have any value. -1 if the remaining
+   * bytes are too few for a header.
    */
   get nextKind(): number {
     return this.#hasHeader ? this.#view.getUint8(this.#at + field.kind) : -1
@@ -115,7 +115,7 @@ export class RecordCursor {
 
 /**
  * The event whose record begins at `start`, with or without its checksum.
- * @param view of the same bytes.
+ * @param view a view of `bytes`.
  * @returns undefined if the lengths of its texts do not add up.
  */
 function decodeEventAt(bytes: Buffer, view: DataView, start: number): CapturedEvent | undefined {

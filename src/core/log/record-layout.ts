@@ -1,18 +1,17 @@
 // The layout of a log record, version 1. Numbers are little-endian. A fixed header is followed by four parts in UTF-8:
 // - the head: token, uuid, name, distinct id, then an event's ip or a reject's reason and field, contiguous so that one call
-//   reads or writes them; lengths inside the head count UTF-16 units;
+// reads or writes them; lengths inside the head count UTF-16 units;
 // - the body: an event's properties, a reject's original body;
 // - an event's `$set`, or a reject's source (`reject-source.ts`);
-// - an event's `$set_once`.
-// A recording (`recording-codec.ts`) has other texts in its head and packed bytes as its body. A later version must change the
-// version byte and never the offsets of these fields.
+// - an event's `$set_once`. A recording (`recording-codec.ts`) has different texts in its head and compressed bytes as its
+// body. A later version must change the version byte and never the offsets of these fields.
 
 export const recordVersion = 1
 export const kindEvent = 0
 export const kindReject = 1
 export const kindRecording = 2
 
-/** The checksum covers everything after it. The size before it is checked against where the record must end. */
+/** The checksum covers everything after it. The size, which precedes it, is checked against the end of the record. */
 export const checksumStart = 8
 
 export const field = {
@@ -58,6 +57,6 @@ export const flag = {
   hasSentAt: 8,
   hasSet: 16,
   hasSetOnce: 32,
-  /** The visitor's text (`visitor-text.ts`) replaces the ip, which such an event never has. */
+  /** The event has a visitor and therefore no ip: the visitor's text (`visitor-text.ts`) takes the place of the ip. */
   hasVisitor: 64,
 } as const

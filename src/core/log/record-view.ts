@@ -20,7 +20,7 @@ export class RecordView {
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   }
 
-  /** @throws RangeError if no record begins there. */
+  /** @throws RangeError if no record begins at `at`. */
   moveTo(at: number): this {
     if (readRecordSizeAt(this.#view, at) === 0)
       throw new RangeError(`no record of the log begins at byte ${at} of ${this.#bytes.length}`)
@@ -34,7 +34,7 @@ export class RecordView {
     return this.#number(field.size)
   }
 
-  /** '' for a reject without one. */
+  /** '' for a reject without a uuid. */
   get uuid(): string {
     return this.#textOfHead(this.#number(field.tokenLength), this.#number(field.uuidLength))
   }
@@ -47,17 +47,17 @@ export class RecordView {
     return this.#textOfHead(this.#nameStart + this.#number(field.nameLength), this.#number(field.distinctIdLength))
   }
 
-  /** For events only: when it happened, epoch ms. */
+  /** For events only: when the event happened, epoch ms. */
   get timestampMs(): number {
     return this.#view.getFloat64(this.#at + field.timestampMs, true)
   }
 
-  /** When it was accepted, epoch ms. */
+  /** When the record was accepted, epoch ms. */
   get capturedAtMs(): number {
     return this.#view.getFloat64(this.#at + field.capturedAtMs, true)
   }
 
-  /** Whether it belongs to an import, which is never charged. */
+  /** Whether the record belongs to an import; imports are never charged. */
   get isImport(): boolean {
     return (this.#view.getUint8(this.#at + field.flags) & flag.historicalMigration) !== 0
   }
@@ -68,9 +68,9 @@ export class RecordView {
     return this.#textOfHead(distinctIdEnd + this.#number(field.ipLength), this.#number(field.fieldLength))
   }
 
-  /** Copies the ASCII text of the uuid. Only for a record that has one. */
+  /** Copies the ASCII text of the uuid. Only for a record that has a uuid. */
   copyUuid(target: Uint8Array, at: number): void {
-    // A token is ASCII, so its length in units is its length in bytes.
+    // A token is ASCII, so its length in UTF-16 units equals its length in bytes.
     const start = this.#at + headerBytes + this.#number(field.tokenLength)
     this.#bytes.copy(target, at, start, start + uuidTextLength)
   }
@@ -99,7 +99,7 @@ export class RecordView {
     return this.#view.getUint32(this.#at + place, true)
   }
 
-  /** Lengths in the head count UTF-16 units. These equal bytes when the whole head is ASCII. */
+  /** Lengths in the head count UTF-16 units, which equal bytes only if the whole head is ASCII. */
   #textOfHead(start: number, length: number): string {
     const headStart = this.#at + headerBytes
     const headBytes = this.#number(field.headBytes)

@@ -1,6 +1,6 @@
-// Encodes and decodes the record of a recording request (`record-layout.ts`). Its run has no other records, because it may be
-// larger than hundreds of events. The texts of its head: token, uuid, session id, distinct id, window id, snapshot source,
-// library.
+// Encodes and decodes the record of a recording request (`record-layout.ts`). Its run has no other records, because a
+// recording may be larger than hundreds of events. Its head has these texts: token, uuid, session id, distinct id, window
+// id, snapshot source, library.
 
 import { type CapturedRecording, lanes } from '../events/captured-event.ts'
 import type { EncodedRecords } from './record-codec.ts'

@@ -46,7 +46,7 @@ export interface ErasedPerson extends ErasureTerms {
   readonly removed: RemovedRows | null
 }
 
-/** Where the log ended when persons were erased: their earlier records are erased too. */
+/** Where the log ended when persons were erased: the records of these persons before that are erased too. */
 export interface LogEnds {
   readonly logId: string
   /** For each stream, the offset after its last record. */
@@ -73,7 +73,7 @@ export interface PersonErasure extends ErasureTerms, LogEnds {
   readonly personUuids: readonly string[]
 }
 
-/** An erasure without its ids. */
+/** An erasure without the ids of its persons. */
 export type ErasureOutline = Omit<PersonErasure, 'distinctIds' | 'personUuids'>
 
 /** Decides which records of a chunk belong to erased persons. */

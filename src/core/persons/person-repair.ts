@@ -1,13 +1,12 @@
-// Repairs of persons by their events: a rebuild makes persons what their events make of them, a split separates the
-// distinct ids of one person. A request is stored in the state and carried out by the worker. Source:
-// docs/wire/private-api.md 6.2.
+// Repairs of persons from their events: a rebuild derives persons anew from their events, a split separates the distinct
+// ids of one person. A request is stored in the state and carried out by the worker. Source: docs/wire/private-api.md 6.2.
 
 import type { Author } from '../author.ts'
 import { personUuid } from './person-uuid.ts'
 
 /** How many persons and distinct ids one request may name. */
 export const repairedIdsMax = 1_000
-/** How many requests of a project may wait. */
+/** How many repair requests of a project may wait. */
 export const openRepairsMax = 100
 
 /**
@@ -17,11 +16,11 @@ export const openRepairsMax = 100
 export interface SplitDistinctId {
   readonly projectId: number
   readonly distinctId: string
-  /** The person that the id has alone after the split. */
+  /** The person that has only this id after the split. */
   readonly personUuid: string
-  /** The time of creation of the person, if no event says otherwise, epoch ms. */
+  /** The person's creation time, epoch ms, unless an event determines it. */
   readonly createdAtMs: number
-  /** When it was split: events stored from then on link the id again. */
+  /** When the id was split off: events stored from then on may link it again. */
   readonly atMs: number
 }
 
@@ -29,9 +28,9 @@ export type RepairRequest =
   | { readonly kind: 'split'; readonly uuid: string; readonly mainId: string }
   | {
       readonly kind: 'rebuild'
-      /** False to only report what would change. */
+      /** If false, the repair only reports what it would change. */
       readonly applies: boolean
-      /** Null for all persons. */
+      /** The persons to rebuild; null for all persons. */
       readonly persons: { readonly uuids: readonly string[]; readonly distinctIds: readonly string[] } | null
     }
 
@@ -87,7 +86,7 @@ export interface PersonRepair<Request = RepairRequest> {
   readonly request: Request
   readonly requestedBy: Author | null
   readonly requestedAtMs: number
-  /** Null until the first persons are checked; a split has none. */
+  /** Null until the first persons are checked, and always for a split. */
   readonly report: RepairReport | null
   readonly doneAtMs: number | null
 }

@@ -35,7 +35,7 @@ export interface Person {
   readonly isIdentified: boolean
   /** 0 when created, +1 with each write; every write is conditional on the version it was computed from. */
   readonly version: number
-  /** Latest event time of a write, epoch ms; events that change nothing do not count. */
+  /** Latest event time among the events that wrote to the person, epoch ms; events that change nothing do not count. */
   readonly lastSeenAtMs: number
 }
 

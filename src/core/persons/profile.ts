@@ -92,7 +92,7 @@ export class ProfileDraft {
   }
 }
 
-/** Undoes what was changed in place. */
+/** Puts back the former values of properties that were changed in place. */
 export function restoreReplacedValues(
   properties: PropertyBag,
   replaced: ReadonlyMap<string, JsonValue | undefined>,

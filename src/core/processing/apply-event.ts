@@ -34,11 +34,11 @@ import { buildPersonSnapshotJson } from './person-snapshot.ts'
 
 export interface ApplyContext {
   readonly state: ProjectState
-  /** The stream of the event's record. */
+  /** The log stream that has the event's record. */
   readonly stream: LogStream
   readonly warn: RaiseWarning
   readonly geoipOf: LookUpGeoip
-  /** The event's job asked for the location of recorded addresses. */
+  /** Whether the event's import job asks for the locations of the addresses recorded in its events. */
   readonly looksUpImport: boolean
   /** The event's merge conflicted with other writers on every try, so the event is processed without the merge. */
   readonly mergeIsLost: boolean
@@ -115,7 +115,7 @@ function warnOfOddities(event: CapturedEvent, properties: JsonObject, use: Profi
       ...toEventDetails(event),
       $process_person_profile: truncateForWarning(wish),
     })
-  // Imports are not checked, because their uuids may have been generated on the day of the import.
+  // Uuids of imports are not checked, because they may have been generated on the day of the import.
   if (uuid[14] !== '7' || event.historicalMigration) return
   const uuidMs = Number.parseInt(uuid.slice(0, 8), 16) * 65_536 + Number.parseInt(uuid.slice(9, 13), 16)
   const apartMs = Math.abs(uuidMs - timestampMs)
@@ -193,7 +193,10 @@ function findMerge(
   return merge !== null && mergeIsLost ? { ...merge, isLost: true } : merge
 }
 
-/** Empty unless the event may link two ids, whether or not it did: a fold over the stored events decides that again. */
+/**
+ * The other id that the event may link; '' for none. It does not matter whether the link was made, because a fold over the
+ * stored events decides that again.
+ */
 function findLinkedId(context: ApplyContext, item: ParsedEvent): string {
   if (context.mergeIsLost || !mergeEventNames.has(item.event.name)) return ''
   const otherId = findMerge(context, item)?.otherId ?? ''

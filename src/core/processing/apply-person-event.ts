@@ -1,6 +1,6 @@
-// Finds or creates the person of an event in the chunk's working copy, links its distinct ids and updates it. Every event
-// with a profile ends up here. An event raises a person's version at most once, so the version counts the events that
-// changed the person.
+// Finds or creates the person of an event in the chunk's working copy, links the event's distinct ids and updates the
+// person. Every event with a profile ends up here. An event raises a person's version at most once, so the version counts
+// the events that changed the person.
 
 import { exceedsMarksLimit, exceedsUnsetLimit } from '#core/processing/properties/marks-limit.ts'
 import {
@@ -23,7 +23,7 @@ export interface PersonEvent extends PersonUpdate {
   readonly writesKnownPersons: boolean
 }
 
-/** Characters of JSON text. Copying a smaller person is faster than tracking its changes. */
+/** Characters of a person's JSON text. Copying a smaller person is faster than tracking its changes. */
 const inPlaceFromLength = 4_096
 
 export type RaiseWarning = (type: string, details: JsonObject) => void

@@ -1,5 +1,5 @@
 // Builds the stored row: removes internal properties, adds the group columns, and derives the other columns from the
-// properties. The row's person is decided before (`apply-event.ts`).
+// properties. `apply-event.ts` has already decided which person the row has.
 
 import { formatElementsChain } from '#core/processing/elements/elements-chain.ts'
 import type { CapturedEvent } from '../events/captured-event.ts'
@@ -24,7 +24,7 @@ export interface StoredEventPerson {
   readonly propertiesJson: string
 }
 
-/** The row of an event. `draft` already has the additions. Source: docs/wire/ingestion.md 6.8, 6.9 (3). */
+/** The row of an event. `draft` already has all added properties. Source: docs/wire/ingestion.md 6.8, 6.9 (3). */
 export function buildStoredEvent(
   state: ProjectState,
   item: ParsedEvent,
@@ -150,7 +150,7 @@ const noFlags: ReadonlyMap<string, string> = new Map()
 function readFlagValues(properties: JsonObject, keys: readonly string[]): ReadonlyMap<string, string> {
   let flags: Map<string, string> | null = null
   for (const key of keys) {
-    // No flag has a longer key, and keys that a client makes up would end up in a dictionary that all projects share.
+    // Skips longer keys, which no flag has: invented keys would end up in a dictionary that all projects share.
     if (!key.startsWith('$feature/') || Buffer.byteLength(key) > featureKeyBytesMax) continue
     const value = properties[key]!
     if (value === null) continue

@@ -28,7 +28,7 @@ interface ImportNotes {
 }
 
 export class ChunkReport {
-  /** By project, then by lane. */
+  /** Counts by project, then by lane, then by outcome and reason. */
   readonly #outcomes = new Map<number, Map<Lane, Map<string, ChunkOutcome>>>()
   readonly #warnings: IngestionWarning[] = []
   readonly #ages = new Map<number, LiveAges>()
@@ -37,7 +37,7 @@ export class ChunkReport {
   /**
    * Counts one record.
    * @param lane the record's own lane, as in `pennon_events_accepted_total`, so that the two metrics can be compared.
-   * @param reason '' for stored.
+   * @param reason '' for the outcome `stored`.
    */
   count(projectId: number, lane: Lane, outcome: ChunkOutcome['outcome'], reason: string): void {
     let ofProject = this.#outcomes.get(projectId)

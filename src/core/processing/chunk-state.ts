@@ -63,7 +63,7 @@ export class ProjectState {
   readonly subjectsId: number
   /** The project whose events the staging overlay holds; null for a project itself. */
   readonly #stagedProject: ProjectState | null
-  /** An import of the project is being undone. */
+  /** Whether an import of the project is being undone. */
   readonly #isUndone: boolean
   /** Links to be made when the job is published. */
   readonly links: Omit<ImportLink, 'importJobId'>[] = []
@@ -73,16 +73,16 @@ export class ProjectState {
   readonly mappings = new Map<string, WorkingMapping>()
   readonly newPersonlessIds = new Set<string>()
   /**
-   * Ids that no event without a person had used when they were attached to a person whose uuid derives from another id.
+   * Ids that were attached to a person whose uuid derives from another id, before any event had used them without a person.
    */
   readonly neverPersonlessIds: string[] = []
   readonly newGroupTypes: GroupType[] = []
   /** Characters of property text that events wrote to groups, counting each write. */
   groupTextLength = 0
-  /** By id that events have used without a person: the version of its next mapping. */
+  /** For each id that events have used without a person: the version of its next mapping. */
   readonly #personlessIds = new Map<string, number>()
   readonly #groupTypes = new Map<string, number>()
-  /** Types that events of the staging overlay name, by name. */
+  /** Indexes of the group types that events of the staging overlay name, by name. */
   readonly #stagedTypes = new Map<string, number>()
   readonly #takenIndexes = new Set<number>()
   readonly #typesBeingDeleted = new Set<string>()
@@ -352,7 +352,7 @@ export class ProjectState {
   }
 }
 
-/** Creates the working copy, by project id. Never changes `loaded`. */
+/** Creates the working copy: a `ProjectState` for each project id. Never changes `loaded`. */
 export function openChunkState(loaded: LoadedChunk): ReadonlyMap<number, ProjectState> {
   const projects = new Map(
     loaded.projects.map(project => [

@@ -38,17 +38,17 @@ export interface ChunkSubjects {
 export interface LoadedChunk {
   readonly projects: readonly Project[]
   readonly mappings: readonly DistinctIdMapping[]
-  /** Every person of `mappings`. */
+  /** Every person that `mappings` refers to. */
   readonly persons: readonly Person[]
   /**
-   * The JSON text of each person's properties, in the order of `persons`, if the store has it at hand; identical to the
-   * result of JSON.stringify.
+   * The JSON text of each person's properties, in the order of `persons`, if the store has that text anyway; identical to
+   * the result of JSON.stringify.
    */
   readonly personPropertiesJson?: readonly string[]
   /**
-   * Every distinct id of those persons, or of the merging ones only (see ChunkSubjects), including those in `mappings`. A
-   * person with more than `personDistinctIdCountMax` ids has `personDistinctIdCountMax + 1` arbitrary ones of them here,
-   * which is enough: such a person is never merged away.
+   * Every distinct id of `persons`, or only of persons that may merge (see ChunkSubjects), including the ids in `mappings`.
+   * Of a person with more than `personDistinctIdCountMax` ids, only `personDistinctIdCountMax + 1` arbitrary ids are
+   * listed, which is enough: such a person is never merged away.
    */
   readonly personMappings: readonly DistinctIdMapping[]
   /** How many bytes of text the store counted against the limit of the load. */
@@ -58,7 +58,7 @@ export interface LoadedChunk {
   readonly personlessDistinctIds: readonly PersonlessId[]
   readonly groupTypes: readonly GroupType[]
   readonly groups: readonly Group[]
-  /** By project: how often its persons were erased; only projects where that is not 0. */
+  /** How often persons were erased, by project; projects with a count of 0 are left out. */
   readonly erasures?: ReadonlyMap<number, number>
   /** The wanted ids that were erased and of which the log may still have records. */
   readonly erasedIds?: readonly ErasedId[]
@@ -74,7 +74,7 @@ export interface LoadedChunk {
 export interface PersonlessId {
   readonly projectId: number
   readonly distinctId: string
-  /** The version of the id's mapping once it gets a mapping. 1 unless an undone import gave the id an override. */
+  /** The version of the mapping that the id gets later. 1 unless an undone import gave the id an override. */
   readonly nextVersion?: number
 }
 
@@ -88,8 +88,8 @@ export interface ChunkChanges {
   readonly persons: readonly Versioned<Person>[]
   /**
    * Persons that were merged away. Their flag overrides move to the survivor in the order of this list (the survivor's own
-   * rows win), then the person's row is deleted. The survivor is the final one of the chunk, and `mappings` moves every id
-   * of the merged person to it.
+   * rows win), then the person's row is deleted. `survivorUuid` names the person that remains after all merges of the
+   * chunk, and `mappings` moves every id of the merged person to it.
    */
   readonly deletedPersons: readonly {
     readonly projectId: number
@@ -104,7 +104,7 @@ export interface ChunkChanges {
   readonly personlessDistinctIds: readonly { readonly projectId: number; readonly distinctId: string }[]
   /**
    * The ids of `mappings` that no event without a person had used at the load. The commit is a conflict if such an event
-   * has used one since, because its mapping would then need to be an override.
+   * has used one of the ids since, because that id's mapping would then need to be an override.
    */
   readonly neverPersonlessDistinctIds: readonly { readonly projectId: number; readonly distinctId: string }[]
   readonly groupTypes: readonly GroupType[]
@@ -113,13 +113,13 @@ export interface ChunkChanges {
   readonly groups: readonly Versioned<Group>[]
   /** At most one for each flag key of a project. */
   readonly calledFlags: readonly CalledFlag[]
-  /** All are counted; per project, type and UTC day the store keeps at most `findWarningSamplesMax`. */
+  /** All warnings are counted; the store keeps at most `findWarningSamplesMax` per project, type and UTC day. */
   readonly warnings: readonly IngestionWarning[]
   /** Absent for a chunk without events of stateful cookieless visitors. */
   readonly visitors?: VisitorChanges
   /** Absent for a chunk without events of import jobs. */
   readonly imports?: ImportChanges
-  /** Distinct ids of a person that these changes split; each replaces an earlier cut of its id. */
+  /** The distinct ids of a person that these changes split; each entry replaces an earlier entry for the same id. */
   readonly cuts?: readonly SplitDistinctId[]
   /**
    * By project, the count of discards as loaded. The commit is a conflict if discarding an import job has begun since: the
@@ -145,7 +145,7 @@ export const noChunkChanges: ChunkChanges = {
   outcomes: [],
 }
 
-/** The latest call of a flag among the live events of a chunk. The project need not have a flag with this key. */
+/** The latest call of a flag among the live events of a chunk. The project may have no flag with this key. */
 export interface CalledFlag {
   readonly projectId: number
   readonly flagKey: string

@@ -32,8 +32,8 @@ export function collectImportChanges(
     const staging = projects.get(toStagingProjectId(importJobId))
     if (staging === undefined) continue
     for (const link of staging.links) links.push({ importJobId, ...link })
-    // Keeps a type from being deleted while a pending job names it: the job's rows would then belong to the next type
-    // with its index.
+    // Prevents a type from being deleted while a pending job names it: otherwise the job's rows would belong to the next
+    // type with that index.
     for (const [types, isAdded] of [
       [staging.addedGroupTypes, true],
       [staging.namedGroupTypes(), false],
@@ -53,7 +53,7 @@ export function collectImportChanges(
   }
 }
 
-/** Counts by job how many of these rows the store will have: it keeps one per identity. */
+/** Counts, by job, how many of these rows will remain: the event store keeps one row per identity. */
 function countRows(rows: readonly StoredEvent[]): ImportChanges['storedRows'] {
   const identities = Map.groupBy(rows, ({ importJobId }) => importJobId)
   return Array.from(identities, ([importJobId, ofJob]) => ({

@@ -15,10 +15,10 @@ export const flagCallKindKeys = [
 ] as const
 /** Bytes of UTF-8. No flag has a longer key; a longer answer counts as no answer. */
 export const flagCallTextBytesMax = 1_000
-/** The reason for which a repeated call is dropped. It still counts as usage. */
+/** The reason for dropping a repeated call. The call still counts as usage. */
 export const deduplicatedReason = 'feature_flag_called_repeated'
 
-/** The part of a deduplicated event that is kept: enough to count it once, however often it is sent. */
+/** The fields of a dropped call that are kept, to count the call once, however often it is sent. */
 export interface DeduplicatedCall {
   readonly projectId: number
   readonly uuid: string
@@ -33,12 +33,12 @@ export interface DeduplicatedCall {
 /** The stored calls of one kind. */
 export interface StoredFlagCall {
   readonly projectId: number
-  /** Any time on their UTC day. */
+  /** Any time on the UTC day of these calls. */
   readonly timestampMs: number
   readonly distinctId: string
   /** The properties that define the kind. */
   readonly properties: JsonObject
-  /** The requested uuids that are stored. */
+  /** Those of the requested uuids that belong to stored calls. */
   readonly uuids: readonly string[]
 }
 
@@ -58,7 +58,7 @@ export class FlagCalls {
     }
   }
 
-  /** Whether another call of its kind is stored. The stored call itself, when sent again, does not count as a repeat. */
+  /** Whether another call of the event's kind is stored. A stored call that is sent again is not a repeat of itself. */
   isRepeat(event: CapturedEvent, properties: JsonObject): boolean {
     const uuids = this.#uuidsOf.get(buildKindKey(event, properties))
     return uuids !== undefined && !uuids.has(event.uuid)
@@ -105,7 +105,7 @@ export function toDeduplicatedCall(event: CapturedEvent, properties: JsonObject)
 
 type Call = Pick<EventIdentity, 'projectId' | 'timestampMs' | 'distinctId'>
 
-/** By `flagCallKindKeys`: the same answer may come from another rule, and two variants may have the same value. */
+/** Uses all `flagCallKindKeys`: the same answer may come from another rule, and two variants may have the same value. */
 function buildKindKey({ projectId, timestampMs, distinctId }: Call, properties: JsonObject): string {
   const { $feature_flag: flag, $feature_flag_response: response = null, $groups: groups } = properties
   const { $feature_flag_rule_id: rule = null, $feature_flag_variant_key: variant = null } = properties
@@ -120,7 +120,7 @@ function sortGroups(groups: JsonValue | undefined): [string, JsonValue][] {
   return Object.entries(groups).sort(([a], [b]) => (a < b ? -1 : 1))
 }
 
-/** The event store returns `1.0` as `1`, and whole numbers of any length unchanged. */
+/** A number as the event store returns it: `1.0` as `1`, and whole numbers of any length unchanged. */
 function toStoredNumber(_key: string, value: unknown): unknown {
   return isRawNumber(value) && !/^-?\d+$/.test(value.rawJSON) ? Number(value.rawJSON) : value
 }

@@ -16,10 +16,10 @@ import type { JsonObject } from '../json.ts'
 import type { Project } from '../project.ts'
 import type { ParsedEvent } from './parse-chunk.ts'
 
-/** The properties to add for an address; null when it is unknown. */
+/** Returns the properties to add for an address; null when its location is unknown. */
 export type LookUpGeoip = (address: string) => GeoipProperties | null
 
-/** Looks up each address once. @param lookUp null for an unknown address. */
+/** Returns a function that looks up each address only once. @param lookUp null for an unknown address. */
 export function cacheGeoipLookups(lookUp: (address: string) => GeoipLocation | null): LookUpGeoip {
   const known = new Map<string, GeoipProperties | null>()
   return address => {
@@ -80,7 +80,7 @@ function hasLocation(properties: JsonObject): boolean {
   return geoipKeys.some(key => properties[`$geoip_${key}`] !== undefined)
 }
 
-/** The latest result of `formatInstant`, since all events of a request have the same send time. */
+/** The latest result of `formatInstant`, cached because all events of a request have the same send time. */
 let lastInstant = { timeMs: 0, text: '1970-01-01T00:00:00Z' }
 
 /** RFC 3339 in UTC; a whole second has no fraction. */
@@ -130,7 +130,7 @@ export function addPersonSetMaps(
   return { set, setOnce }
 }
 
-/** The looked-up location overwrites the client's own. */
+/** The looked-up location overwrites a location that the client sent. */
 function mergeGeoip(map: JsonObject | null, geoip: JsonObject | undefined): JsonObject | null {
   if (geoip === undefined) return map
   const merged = { ...map }

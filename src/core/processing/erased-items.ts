@@ -5,7 +5,7 @@ import type { ErasedRecords } from '../persons/erasure.ts'
 import type { ParsedEvent, ParsedRecord } from './parse-chunk.ts'
 import { readMergeRequest } from './person-merge.ts'
 
-/** The reason for which such a record is dropped. */
+/** The reason for dropping a record of an erased person. */
 export const personErased = 'person_erased'
 
 /**

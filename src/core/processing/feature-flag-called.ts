@@ -22,7 +22,7 @@ const keptKeys = new Set([
   ...mappedProperties.keys(),
 ])
 
-/** Whether the event's other properties are left out. Source: docs/wire/ingestion.md 6.9 (3). */
+/** Whether only the properties listed here are stored for the event. Source: docs/wire/ingestion.md 6.9 (3). */
 export function isFlagCallStripped(eventName: string, properties: JsonObject): boolean {
   return eventName === '$feature_flag_called' && typeof properties.$feature_flag_response !== 'string'
 }

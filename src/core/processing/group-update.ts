@@ -28,7 +28,7 @@ export interface GroupEvent extends GroupIdentity {
  * @returns the type of the warning to raise, or null. Source: docs/wire/ingestion.md 6.7; docs/wire/import.md 3.4 R8.
  */
 export function applyGroupEvent(state: ProjectState, event: GroupEvent): WarningType | null {
-  // PHP writes an empty object as [].
+  // Reads `[]` as `{}`, because PHP writes an empty object as `[]`.
   const sent = Array.isArray(event.set) && event.set.length === 0 ? {} : (event.set ?? null)
   if (sent !== null && !isJsonObject(sent)) return 'invalid_group_set'
   const set = sent ?? {}
@@ -71,7 +71,7 @@ function applyLiveSet(before: Profile, set: JsonObject): Profile | null {
 }
 
 /**
- * Type index → value as sent, for the types in `$groups` that have or get an index; new types take free ones in order.
+ * Type index → value as sent, for the types in `$groups` that have or get an index; new types take free indexes in order.
  */
 export function resolveGroups(state: ProjectState, groups: JsonValue | undefined): Map<number, JsonValue> | null {
   if (groups === undefined || !isJsonObject(groups)) return null

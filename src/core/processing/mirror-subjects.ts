@@ -29,7 +29,7 @@ export interface MirrorSubjects {
   readonly groups: readonly MirroredGroupKey[]
 }
 
-/** Persons by project, so that a chunk of ten thousand takes 390 KB; groups as (project, type, key). */
+/** Persons by project, so that a chunk of ten thousand persons takes 390 KB; groups as (project, type, key). */
 interface SubjectsJson {
   readonly p?: { readonly [projectId: string]: readonly string[] }
   readonly g?: readonly (readonly [number, number, string])[]
@@ -61,7 +61,7 @@ export function encodeSubjects({ persons, groups }: MirrorSubjects): string {
   return JSON.stringify({ ...(persons.length > 0 && { p }), ...(groups.length > 0 && { g }) } satisfies SubjectsJson)
 }
 
-/** The subjects in several texts of `encodeSubjects`, without repeats. */
+/** Decodes several texts from `encodeSubjects` into one list of subjects, without repeats. */
 export function decodeSubjects(texts: readonly string[]): MirrorSubjects {
   const persons = new Map<string, MirroredPersonKey>()
   const groups = new Map<string, MirroredGroupKey>()

@@ -27,7 +27,7 @@ export interface ParsedEvent {
   readonly offset: number
   readonly event: CapturedEvent
   readonly properties: JsonObject
-  /** The top-level `$set` and `$set_once`. */
+  /** The event's top-level `$set` and `$set_once`. */
   readonly set: JsonObject | null
   readonly setOnce: JsonObject | null
 }
@@ -118,13 +118,14 @@ export function listChunkSubjects(chunk: ParsedChunk, isRestoring = false): Chun
   const importJobIds = new Set<number>()
   const generated: { projectId: number; uuid: string }[] = []
   for (const record of chunk.records) {
-    // Records other than events touch no person, but need their project's settings, and whether the project still exists.
+    // Records other than events touch no person, but their project's settings are needed, and whether the project still
+    // exists.
     const item = acceptedItemOf(record)
     if (item === null) continue
     const { projectId, distinctId } = item
     if (!distinctIds.has(projectId)) distinctIds.set(projectId, new Set())
     if (record.kind !== 'event' && distinctId !== '') otherDistinctIds.push({ projectId, distinctId })
-    // Refused items are reported with their job as well.
+    // A reject is reported with its import job too, so the job has to be loaded.
     if (record.kind === 'reject' && record.reject.importJobId >= firstImportJobId)
       importJobIds.add(record.reject.importJobId)
     if (record.kind !== 'event') continue
@@ -179,7 +180,7 @@ function listEventIds({ event: { projectId, distinctId, name }, properties }: Pa
   return ids.map(id => ({ projectId, distinctId: id }))
 }
 
-/** Whether an importer may have generated this event of a job. Such events keep their first time. */
+/** Whether an importer may have generated this event of a job. A generated event keeps its first time. */
 export function isGeneratedEvent({ name, uuid, importJobId }: CapturedEvent): boolean {
   return importJobId >= firstImportJobId && mayBeGeneratedEvent(name, uuid)
 }

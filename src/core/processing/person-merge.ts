@@ -17,12 +17,12 @@ export interface MergeRequest {
 }
 
 export type MergeOutcome =
-  /** The event is processed as an ordinary one. */
+  /** The event is processed as an ordinary event, without a link. */
   | { readonly kind: 'none' }
   | { readonly kind: 'illegal'; readonly illegalId: string }
   /** Neither id has a person: the caller creates one for both. */
   | { readonly kind: 'create'; readonly uuid: string; readonly ownVersion: number; readonly otherVersion: number }
-  /** With `merged` the survivor's version is already raised. */
+  /** With `merged`, `person` is the survivor, whose version is already raised. */
   | { readonly kind: 'linked' | 'merged'; readonly person: WorkingPerson }
   /** The person has the maximum number of ids. With `leavesOwnId`, the event's own id is left without a person. */
   | { readonly kind: 'full'; readonly person: WorkingPerson; readonly leavesOwnId: boolean }
@@ -63,7 +63,7 @@ export function readMergeRequest(eventName: string, properties: JsonObject): Mer
   return createMergeRequest(alias, eventName === '$merge_dangerously')
 }
 
-/** Makes the other id well-formed, as stored. The edge has already done that for the event's own id. */
+/** Makes the other id well-formed, as stored. The event's own id is already well-formed. */
 function createMergeRequest(otherId: string, dangerously: boolean): MergeRequest {
   return { otherId: otherId.toWellFormed(), dangerously }
 }

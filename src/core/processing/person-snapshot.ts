@@ -6,7 +6,7 @@ import { type JsonObject, type JsonValue, setOwnValue } from '../json.ts'
 import { type ChangedProfile, isSamePropertyValue } from '../persons/profile.ts'
 import type { WorkingPerson } from './chunk-state.ts'
 
-/** With more keys, rewriting the whole text is as fast. */
+/** If more keys differ, rewriting the whole text is as fast. */
 const splicedKeyCountMax = 6
 
 /** Source: docs/wire/ingestion.md 6.8; vectors. */
@@ -29,7 +29,7 @@ export function buildPersonSnapshotJson(person: WorkingPerson, set: JsonObject |
   return JSON.stringify(shown)
 }
 
-/** JavaScript puts such keys before all others, in ascending order. */
+/** JavaScript puts keys made of digits before all other keys, in ascending order. */
 const isNumberKey = /^\d+$/
 
 /**
@@ -68,7 +68,7 @@ function replaceValues(json: string, properties: JsonObject, set: JsonObject, ke
   return text
 }
 
-/** The index of a top-level key other than the first; 0 if it could be another key of that name. */
+/** The index of a top-level key after the first; 0 if there is none or the match could be a nested key. */
 function findOnlyPlace(name: string, text: string): number {
   const at = text.indexOf(`,${name}:`) + 1
   return at > 0 && text.includes('{', 1) && text.includes(`,${name}:`, at) ? 0 : at

@@ -34,13 +34,13 @@ import { collectStateChanges } from './state-changes.ts'
 export interface ProcessedChunk {
   readonly rows: {
     readonly events: readonly StoredEvent[]
-    /** Rows of import jobs that are not published yet. */
+    /** The chunk's rows of import jobs that are not published yet. */
     readonly pendingEvents: readonly StoredEvent[]
     readonly overrides: readonly PersonIdOverride[]
     readonly recordings: readonly StoredRecording[]
     readonly rejected: readonly RejectedEvent[]
     readonly deduplicated: readonly DeduplicatedCall[]
-    /** By project: how often its persons had been erased. */
+    /** How often persons had been erased, by project. */
     readonly erasures: ReadonlyMap<number, number>
   }
   /** The log record of each row that the store may refuse. */
@@ -72,7 +72,7 @@ export interface ProcessOptions {
   readonly publishedOverrides?: Iterable<PersonIdOverride>
   /** Limit of the total characters of person properties, which each row repeats; no limit if absent. */
   readonly personTextMax?: number
-  /** Offsets of records whose merge conflicted with other writers on every try: they are processed without it. */
+  /** Offsets of records whose merge conflicted with other writers on every try, and which are processed without it. */
   readonly lostMerges?: ReadonlySet<number>
   /** Stored flag calls that the chunk's flag calls may repeat, for projects that deduplicate them. */
   readonly storedFlagCalls?: readonly StoredFlagCall[]
@@ -98,7 +98,7 @@ export class RecordError extends Error {
 
 /**
  * Applies a chunk. Changes neither `chunk` nor `loaded`.
- * @throws RecordError for a record whose processing throws, ChunkTooLargeError; nothing of the attempt is kept.
+ * @throws RecordError for a record whose processing throws, or ChunkTooLargeError; nothing of the failed attempt is kept.
  */
 export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: ProcessOptions): ProcessedChunk {
   const work = openWork(chunk, loaded, options)
@@ -221,7 +221,7 @@ function openWork(chunk: ParsedChunk, loaded: LoadedChunk, options: ProcessOptio
     projects: openChunkState(loaded),
     jobs: new Map((loaded.importJobs ?? []).map(job => [job.id, job])),
     implicitJobs: options.implicitJobs ?? noImplicitJobs,
-    /** By project and uuid. */
+    /** The first times of generated events, by project and uuid. */
     generatedTimes: new Map(
       (loaded.generated ?? []).map(event => [`${event.projectId}:${event.uuid}`, event.timestampMs]),
     ),
@@ -265,8 +265,8 @@ function applyRecord(work: ChunkWork, sent: ParsedEvent): StoredEvent | null {
     report.count(event.projectId, event.lane, 'rejected', importJobClosed)
     return null
   }
-  // A group description that returns to earlier values has the uuid of the earlier description: only the time it was sent
-  // with shows that it is the latest.
+  // A group description that repeats earlier values also repeats the uuid of the earlier description: only the time with
+  // which it was sent shows that it is the latest.
   if (record === sent || !groupEventNames.has(event.name)) return applyToState(work, record, state)
   const row = applyToState(work, sent, state)
   const sentLaterMs = sent.event.timestampMs - event.timestampMs
@@ -339,7 +339,7 @@ function findSubjects(work: ChunkWork, event: CapturedEvent, project: ProjectSta
   return work.isRestoring && (job.state === 'published' || job.state === 'publishing') ? project : null
 }
 
-/** The implicit job of an item: the first that had not ended when the item was accepted. */
+/** The implicit job of an item: the first one that was still collecting when the item was accepted. */
 function findImplicitJob({ implicitJobs }: ChunkWork, item: Pick<CapturedEvent, 'projectId' | 'capturedAtMs'>) {
   const jobs = implicitJobs.get(buildImportDayKey(item)) ?? []
   const endOf = ({ untilMs }: ImplicitJob) => untilMs ?? Number.POSITIVE_INFINITY
@@ -350,7 +350,7 @@ function findImplicitJob({ implicitJobs }: ChunkWork, item: Pick<CapturedEvent, 
   )
 }
 
-/** Only for the job's report: the reject's row stays without a job, so that a replay joins the job of its own day. */
+/** Changes only the job's report: the reject's row stays without a job, so that a replay joins the job of its own day. */
 function assignToImplicitJob(work: ChunkWork, reject: CapturedReject): CapturedReject {
   const implicitJob = reject.importJobId === importWithoutJob ? findImplicitJob(work, reject) : null
   return implicitJob === null ? reject : { ...reject, importJobId: implicitJob.id }

@@ -15,7 +15,7 @@ export interface ProjectCost {
 export type ProjectCosts = Map<number, ProjectCost>
 
 const rowBytes = 2_048
-/** Less than this, about 0.2 s of a worker's time, does not noticeably delay other projects. */
+/** A lower cost than this, about 0.2 s of a worker's time, does not noticeably delay other projects. */
 const heavyBytesMin = 4 * 1024 * 1024
 /**
  * Fronts limit the waiting events of a project by the bytes sent (docs/decisions/0030-one-project-has-so-much-waiting.md).
@@ -29,7 +29,7 @@ export function addChunkCosts(
   { rows, groupTextLengths }: Pick<ProcessedChunk, 'rows' | 'groupTextLengths'>,
 ): void {
   const personBytesOf = new Map<number, number>()
-  // Costs are summed run by run, since events of one project mostly follow each other.
+  // Consecutive events of one project are summed first, since events of a project mostly follow each other.
   let run = { projectId: -1, sentBytes: 0, personBytes: 0 }
   const close = () => {
     if (run.sentBytes === 0) return
@@ -56,7 +56,7 @@ export function addChunkCosts(
 
 export interface HeaviestProject {
   readonly projectId: number
-  /** Its events cost much more than their sent bytes suggest, so its waiting events may take minutes. */
+  /** The project's events cost much more than their sent bytes suggest, so its waiting events may take minutes. */
   readonly isCostly: boolean
 }
 

@@ -1,11 +1,11 @@
-// Describes the contents of an event store as ranges of the block numbers that it assigns to rows, and finds what is no
-// longer there. Ranges only grow, because merged rows keep their numbers. A data part that was removed, set aside as
-// broken, or is missing in an older copy leaves a gap, however many rows were replaced since.
+// Describes the contents of an event store as ranges of the block numbers that it assigns to rows, and finds which rows are
+// missing. Ranges only grow, because merged rows keep their numbers. A data part that was removed, set aside as broken, or
+// is missing in an older copy leaves a gap, however many rows were replaced since.
 
 /** Rows of one partition of a table that were stored with the block numbers `from` to `to`, both included. */
 export interface RowRange {
   readonly table: string
-  /** Different each time the table is created. */
+  /** The table's id, which is different each time the table is created. */
   readonly tableId: string
   readonly partition: string
   readonly from: number
@@ -19,11 +19,11 @@ export interface RowRange {
 }
 
 /**
- * A worker's record about the event store, kept in the state store and made when the event store had everything before
+ * A worker's note in the state store about the contents of the event store, made when the event store had everything before
  * `positions`.
  */
 export interface EventStoreMark {
-  /** The id of this copy of the event store; other copies have other ids. */
+  /** The id of this copy of the event store; every copy has a different id. */
   readonly id: string
   /** The offset in each log stream. */
   readonly positions: Readonly<Record<string, number>>
@@ -50,8 +50,8 @@ export function mergeRowRanges(ranges: readonly RowRange[]): RowRange[] {
 }
 
 /**
- * The parts of `before` that `now` does not cover. The times of a hole are narrowed by its neighbours on both sides,
- * since rows are stored roughly in the order of their times.
+ * The parts of `before` that `now` does not cover. The times of a missing range are narrowed by the ranges on both sides of
+ * it, since rows are stored roughly in the order of their times.
  */
 export function findMissingRanges(before: readonly RowRange[], now: readonly RowRange[]): RowRange[] {
   const covers = mergeRowRanges(now)

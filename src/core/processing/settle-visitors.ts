@@ -45,7 +45,7 @@ export function findVisitorEvents({ records }: ParsedChunk): readonly VisitorEve
 /**
  * What to load for the events: each visitor once, as of its first event in the chunk.
  * @param traffic live events that were rerouted because of their age are in the import stream, whose offsets cannot be
- * compared with live offsets: all known `$identify` events count for them.
+ * compared with live offsets: all known `$identify` events of a visitor count for such an event.
  */
 export function listWantedIdentifies(events: readonly VisitorEvent[], traffic: Traffic): WantedIdentifies {
   const visitors = new Map<string, WantedIdentifies['visitors'][number]>()
@@ -69,7 +69,7 @@ export interface IdentifyCounts {
 }
 
 /**
- * Continues counting from the loaded counts. A known `$identify` keeps its first count, whether it was sent again or is
+ * Continues counting from the loaded counts. A known `$identify` event keeps its first count, even if it is sent or
  * processed again.
  */
 export function countIdentifyEvents(
@@ -100,7 +100,7 @@ export function countIdentifyEvents(
   return { counts, added }
 }
 
-/** The days whose salts are needed: those of events of visitors that identified before. */
+/** The days whose salts are needed: the days of events whose visitors sent an `$identify` event before. */
 export function listWantedSaltDays(events: readonly VisitorEvent[], counts: readonly number[]): ReadonlySet<string> {
   return new Set(events.flatMap(({ visitor }, index) => (counts[index]! > 0 ? [visitor.day] : [])))
 }
@@ -120,9 +120,9 @@ export function listWantedSessions(
 export interface KnownVisitors {
   readonly counted: IdentifyCounts
   readonly sessions: readonly VisitorSession[]
-  /** By day. The salt of a missing day has been deleted. */
+  /** The salts by day. If a day is missing, its salt has been deleted. */
   readonly salts: ReadonlyMap<string, Uint8Array>
-  /** Rows that were stored before are rebuilt, with the sessions that they had then. */
+  /** Whether rows that were stored before are rebuilt, with the sessions that they had then. */
   readonly isRestoring: boolean
 }
 
@@ -180,12 +180,12 @@ function applyVisitorIds(record: ParsedEvent, distinctId: string, ids: JsonObjec
 const sessionMsMax = 30 * 60_000
 
 class ChunkSessions {
-  /** By `buildSessionKey`, in the order in which they began. */
+  /** The loaded sessions by `buildSessionKey`, in the order in which they began. */
   readonly #known: ReadonlyMap<string, readonly VisitorSession[]>
   readonly #isRestoring: boolean
-  /** By `buildSessionKey`: the latest session so far. */
+  /** The latest session so far, by `buildSessionKey`. */
   readonly #latest = new Map<string, VisitorSession>()
-  /** By the offset of the record that began the session. */
+  /** The sessions to store, by the offset of the record that began the session. */
   readonly #changed = new Map<number, VisitorSession>()
 
   constructor(loaded: readonly VisitorSession[], isRestoring: boolean) {
@@ -220,7 +220,7 @@ class ChunkSessions {
   }
 }
 
-/** Derives from the event that begins the session, so that a repeated chunk gives the same id. */
+/** Derives the id from the event that begins the session, so that a chunk that is processed again gives the same id. */
 function deriveSessionId({ uuid, timestampMs }: { uuid: string; timestampMs: number }, hash: string): string {
   return deriveStatelessSessionId(timestampMs, sipHash128(Buffer.from(hash, 'base64'), Buffer.from(uuid)))
 }

@@ -1,5 +1,5 @@
-// Turns the working copy of a chunk (`chunk-state.ts`) into the data to write: everything that differs from the loaded state,
-// and the overrides for rows that are already stored.
+// Lists what to write, from a chunk's working copy (`chunk-state.ts`): everything that differs from the loaded state, and
+// the overrides for rows that are already stored.
 
 import type { PersonIdOverride } from '../events/stored-event.ts'
 import type { Group, GroupType } from '../groups/group.ts'
@@ -79,8 +79,8 @@ function supersede(mapping: WorkingMapping | undefined, published: PersonIdOverr
 }
 
 /**
- * Adds the persons that were merged away, the nearest to the survivor first: of two flag assignments, the nearer person's
- * assignment wins, as if each merge had been in a separate chunk.
+ * Adds the persons that were merged away, the nearest to the survivor first: if two of them have an assignment for the same
+ * flag, the nearer person's assignment wins, as if each merge had been in a separate chunk.
  */
 function addMergedAway(
   projectId: number,

@@ -13,7 +13,7 @@ export interface VisitorIdentify extends VisitorName {
   readonly uuid: string
   /** How many other `$identify` events of the visitor came before it. */
   readonly ordinal: number
-  /** Offset of its record in the log. */
+  /** Offset of the event's record in the log. */
   readonly offset: number
   /** `YYYY-MM-DD` */
   readonly day: string
@@ -30,13 +30,13 @@ export interface VisitorSession extends VisitorSessionName {
   /** Offset of the record that began the session. The next session begins at a higher offset. */
   readonly offset: number
   readonly sessionId: string
-  /** The latest time of its events so far, epoch ms. */
+  /** The latest time of the session's events so far, epoch ms. */
   readonly lastMs: number
   readonly day: string
 }
 
 export interface WantedIdentifies {
-  /** Asks how many distinct `$identify` events each visitor has in records before this offset. */
+  /** Asks how many distinct `$identify` events each of these visitors has in records before `beforeOffset`. */
   readonly visitors: readonly (VisitorName & { readonly beforeOffset: number })[]
   readonly events: readonly (VisitorName & { readonly uuid: string })[]
 }
@@ -44,7 +44,7 @@ export interface WantedIdentifies {
 export interface LoadedIdentifies {
   /** In the order of the wanted visitors. */
   readonly counts: readonly number[]
-  /** The wanted events that are known, in any order. */
+  /** Those of the wanted events that are already known, in any order. */
   readonly known: readonly VisitorIdentify[]
 }
 

@@ -11,7 +11,7 @@ export const resources = {
   experiment: experimentResource,
 } as const satisfies Readonly<Record<string, Resource & { readonly fields: CommonFields }>>
 
-/** The activity log calls an item by its `name`, which may have another name in the private API. */
+/** The activity log names an item by its `name` field, which may be called differently in the private API. */
 interface CommonFields {
   readonly id: Field<string> | Field<number>
   readonly projectId: Field<number>

@@ -19,7 +19,7 @@ import {
   uuidField,
 } from '../resource.ts'
 
-/** A draft has not started, a complete one has ended. */
+/** A draft survey has not started yet, and a complete survey has ended. */
 export const surveyStatuses = ['draft', 'running', 'complete'] as const
 export type SurveyStatus = (typeof surveyStatuses)[number]
 
@@ -81,7 +81,7 @@ export const surveyResource = {
         schema: { type: 'integer', minimum: 1, description: 'Show the survey only to users for whom this flag is on.' },
       }),
     ),
-    /** Made for the survey from its own filters; deleted with it. */
+    /** The flag made from the survey's own targeting filters; it is deleted with the survey. */
     targetingFlagId: nullable(integerField('targeting_flag_id', { isShown: false })),
     internalTargetingFlagId: nullable(integerField('internal_targeting_flag_id', { isShown: false })),
     startDateMs: nullable(instantField('start_date', { schema: instantSchema })),

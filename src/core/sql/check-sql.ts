@@ -9,7 +9,7 @@ import { type SqlRefusal, type SqlToken, tokenizeSql } from './sql-tokens.ts'
 /** The engine's own functions, as `system.functions` lists them. */
 export interface SqlFunctions {
   readonly names: ReadonlySet<string>
-  /** The functions whose case does not matter, in lower case. */
+  /** The functions whose names may be written in any case, listed in lower case. */
   readonly anyCase: ReadonlySet<string>
   readonly aggregates: ReadonlySet<string>
   /** `If`, `Array` … that an aggregate function's name may end with. */
@@ -17,7 +17,7 @@ export interface SqlFunctions {
 }
 
 export interface CheckedSql {
-  /** Without the final semicolon. */
+  /** The SQL without its final semicolon. */
   readonly sql: string
   readonly tokens: readonly SqlToken[]
   /** Whether the outermost query limits its rows. */
@@ -26,26 +26,26 @@ export interface CheckedSql {
 
 export const sqlLengthMax = 200_000
 
-/** Statements by their first word. `read` is for clients that list tables and columns first. */
+/** The words that a statement may begin with. `read` is for clients that also list tables and columns. */
 const statements = {
   query: new Set(['select', 'with', '(']),
   read: new Set(['select', 'with', '(', 'show', 'describe', 'desc', 'exists']),
 } as const
 
 /**
- * Functions that reach outside the query, or only wait: files, dictionaries, the server, its configuration and network.
- * Lower case.
+ * Functions that only wait, or that reach outside the query: files, dictionaries, the server, its configuration and
+ * network. Lower case.
  */
 const outside =
   /^(?:file|catboostevaluate|evalmlmethod|dict(?:get|has|isin).*|joinget.*|region(?:to|in|hierarchy).*|ai(?:classify|generate|embed|extract|translate)|getserversetting|getmergetreesetting|getsetting.*|getmacro|getclienthttpheader|getserverport|tcpport|serveruuid|hostname|fullhostname|fqdn|getoskernelversion|filesystem.*|showcertificate|generateserialid|addressto.*|demangle|logtrace|tid|mergetreepartinfo|ismergetreepartcoveredby|transaction.*|zookeeper.*|hasthreadfuzzer|hascolumnintable|getmaxtablenamelengthfordatabase|sleep|sleepeachrow|globalvariable|uptime|connection_?id|executable|structureto.*|(?:current|enabled|default)(?:profiles|roles)|__.*|_.*)$/
 
-/** Functions that let one query crash the engine. This one recurses into nested JSON until its stack overflows. */
+/** Functions with which a query can crash the engine: this one recurses into nested JSON until the stack overflows. */
 const fatal = /^jsonmergepatch$/
 
 /** Table functions that generate rows. */
 const tableFunctions = new Set(['numbers', 'numbers_mt', 'generateseries', 'generate_series'])
 
-/** Words that a parenthesis may follow although they are not functions. */
+/** Words that are not functions although a parenthesis may follow them. */
 const keywordsBeforeParenthesis = new Set(
   `all and any anti array as asof between by case cross cube distinct else end except exists filter from full global group
   grouping having if ilike in inner intersect interval is join lag lateral lead left like limit materialized not null
@@ -62,14 +62,14 @@ const parsedFunctions = new Set(
   ),
 )
 
-/** Types with arguments, lower case. */
+/** Names of types that take arguments, so that a parenthesis may follow them. Lower case. */
 const typeNames = new Set(
   'nullable lowcardinality datetime datetime64 time64 fixedstring decimal decimal32 decimal64 decimal128 decimal256 enum enum8 enum16 variant dynamic json nested'.split(
     ' ',
   ),
 )
 
-/** @param kind what is allowed besides queries. */
+/** @param kind the statements that are allowed: see `statements`. */
 export function checkSql(
   sql: string,
   functions: SqlFunctions,
@@ -100,7 +100,7 @@ export function checkSql(
     const lower = text.toLowerCase()
     if ((outside.test(lower) && !isColumn(tokens, index)) || fatal.test(lower))
       return refuseSql(at, `${text} is not allowed.`)
-    // The engine refuses changes of settings at the end of a query, but not inside one.
+    // Refuses changes of settings: the engine itself refuses them only at the end of a query, not inside one.
     if (token.kind === 'word' && lower === 'settings' && !isSettingsTable(tokens, index) && !isShowSettings(tokens))
       return refuseSql(at, 'SETTINGS is not allowed. Put a name `settings` in backticks.')
     if (token.kind === 'word' && depth === 0 && lower === 'limit' && !isLimitBy(tokens, index)) hasLimit = true
@@ -108,7 +108,7 @@ export function checkSql(
     if (token.kind === 'word' && (keywordsBeforeParenthesis.has(lower) || typeNames.has(lower))) continue
     if (token.kind === 'word' && tokens[index - 1]?.kind === 'symbol' && tokens[index - 1]!.text === ':') continue
     if (token.kind === 'word' && parsedFunctions.has(lower)) continue
-    // `DESCRIBE (SELECT …)`: its inside is checked like any query.
+    // `DESCRIBE (SELECT …)` is not a call; the query inside is checked like any query.
     if (index === 0 && (lower === 'describe' || lower === 'desc')) continue
     if (isFunction(text, functions) || tableFunctions.has(lower)) continue
     if (lower === 'values' && holdsOnlyLiterals(tokens, index + 1) && isTuple(tokens, index + 2)) continue
@@ -117,7 +117,7 @@ export function checkSql(
   return ok({ sql: sql.slice(0, end), tokens, hasLimit })
 }
 
-/** `system.settings`, which drivers read when they connect. */
+/** Whether the word belongs to `system.settings`, which drivers read when they connect. */
 function isSettingsTable(tokens: CheckedSql['tokens'], index: number): boolean {
   const [database, dot] = [tokens[index - 2], tokens[index - 1]]
   return dot?.kind === 'symbol' && dot.text === '.' && database?.kind === 'word' && database.text === 'system'
@@ -150,14 +150,14 @@ function refuseSql(at: number | null, detail: string): Result<never, SqlRefusal>
   return { ok: false, error: { at, detail } }
 }
 
-/** Names that begin with an underscore are refused only where they are called. */
+/** Whether a name that begins with `_` is a column: such a name is refused only where it is called. */
 function isColumn(tokens: readonly SqlToken[], index: number): boolean {
   const { text } = tokens[index]!
   const next = tokens[index + 1]
   return text.startsWith('_') && !(next?.kind === 'symbol' && next.text === '(')
 }
 
-/** Whether the parenthesis that begins there holds only literals: nothing in it can be combined into a text. */
+/** Whether the parenthesis at `open` holds only literals, so that nothing in it can be combined into a text. */
 function holdsOnlyLiterals(tokens: readonly SqlToken[], open: number): boolean {
   let depth = 0
   for (let index = open; index < tokens.length; index++) {
@@ -171,9 +171,9 @@ function holdsOnlyLiterals(tokens: readonly SqlToken[], open: number): boolean {
 }
 
 /**
- * Whether the argument that begins there is a tuple of at least two elements, and nothing else. `VALUES ((1, 2), …)`
- * has rows; a text as its first argument, however it is composed, would be read as a structure, whose defaults may call
- * any function.
+ * Whether the argument that begins at `open` is a tuple of at least two elements, and nothing else. `VALUES ((1, 2), …)`
+ * has rows; but if the first argument of `VALUES` were a text, however composed, it would be read as a structure, whose
+ * defaults may call any function.
  */
 function isTuple(tokens: readonly SqlToken[], open: number): boolean {
   let depth = 0
@@ -190,7 +190,7 @@ function isTuple(tokens: readonly SqlToken[], open: number): boolean {
   return false
 }
 
-/** `LIMIT 1 BY x` returns one row per x, however many there are. */
+/** `LIMIT 1 BY x` does not limit the rows: it returns one row for each value of x. */
 function isLimitBy(tokens: readonly SqlToken[], index: number): boolean {
   for (const token of tokens.slice(index + 1, index + 6)) {
     if (token.kind === 'word') return token.text.toLowerCase() === 'by'

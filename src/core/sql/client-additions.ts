@@ -1,15 +1,16 @@
-// Removes what ClickHouse clients add to a query by default, before the query is checked: the schema before the name of
-// a view, settings, and EXPLAIN. A client whose setting is refused does not connect at all.
+// Removes what ClickHouse clients add to a query by default, before the query is checked: the schema before the name of a
+// view, settings, and EXPLAIN. They are not simply refused, because a client whose setting is refused does not connect at
+// all.
 
 import { isSymbol, type SqlToken, tokenizeSql } from './sql-tokens.ts'
 
-/** Drivers without a configured database send `default`; users write `pennon`. */
+/** Schemas to remove: drivers without a configured database send `default`, users write `pennon`. */
 const schemas = new Set(['default', 'pennon'])
 const views = new Set(['events', 'persons', 'groups', 'flag_calls'])
 
 const noPlan = "SELECT 'Plans are not shown here; the query was not run.' AS explain"
 
-/** @returns the text unchanged when it cannot be read: the check reports why. */
+/** @returns the text unchanged when it cannot be split into tokens; the check of the query then reports why. */
 export function stripClientAdditions(sql: string): string {
   const read = tokenizeSql(sql)
   if (!read.ok) return sql
@@ -60,7 +61,7 @@ function findSettingsEnd(tokens: readonly SqlToken[], start: number): number {
   return index
 }
 
-/** A text, a word such as `true`, or a character of a number: `-1.5e3`. */
+/** Whether a token belongs to a setting's value: a text, a word such as `true`, or a character of a number: `-1.5e3`. */
 function isPartOfValue(token: SqlToken | undefined): boolean {
   if (token === undefined) return false
   if (token.kind === 'symbol') return /^[\d.+-]$/.test(token.text)

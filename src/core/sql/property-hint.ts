@@ -6,7 +6,7 @@ const inMessage = new RegExp(`['\`]${path}\\.([^'\`]+)['\`]`)
 const beforePlace = new RegExp(`${path}\\.$`)
 const inBrackets = new RegExp(`${path}\\s*\\[\\s*'([^'\\\\]+)'\\s*\\]`)
 
-/** @returns the error's message, with how to read a property if the error is about one. */
+/** @returns the error's message, followed by how to read a property if the error is about a property. */
 export function addPropertyHint(
   error: { readonly detail: string; readonly at?: number | null },
   sql: string,

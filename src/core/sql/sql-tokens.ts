@@ -1,15 +1,15 @@
-// Splits ClickHouse SQL into tokens, far enough to know which text is code. A check that reads the text differently
-// from the engine protects nothing, so anything that the two could read differently is refused instead of interpreted:
-// heredocs, nested comments, quotes outside ASCII, names with escapes.
+// Splits ClickHouse SQL into tokens, precisely enough to know which text is code. A check that reads the text differently
+// from the engine protects nothing, so anything that the check and the engine could read differently is refused: heredocs,
+// nested comments, quotes outside ASCII, names with escapes.
 
 import { err, ok, type Result } from '../result.ts'
 
 export interface SqlToken {
   /** `word`: a bare name or keyword; `quoted`: a name in backticks or double quotes; `symbol`: one character. */
   readonly kind: 'word' | 'quoted' | 'string' | 'symbol'
-  /** A name without its quotes; otherwise as written. */
+  /** A quoted name without its quotes; any other token as written. */
   readonly text: string
-  /** Its start and end, in UTF-16 units. */
+  /** The token's start and end, in UTF-16 units. */
   readonly at: number
   readonly end: number
 }
@@ -29,7 +29,7 @@ const wordPart = /[A-Za-z0-9_$]/
 /** Typographic quotes, which the engine reads as quotes, and NUL, where it stops reading. */
 const misleading = /[\0\u2018\u2019\u201c\u201d]/
 
-/** Comments and white space are left out. */
+/** Returns the SQL's tokens, without comments and white space. */
 export function tokenizeSql(sql: string): Result<SqlToken[], SqlRefusal> {
   const tokens: SqlToken[] = []
   const refuse = (at: number, detail: string) => err({ at, detail })

@@ -9,7 +9,7 @@ import { isSymbol, type SqlRefusal, type SqlToken } from './sql-tokens.ts'
 export type SqlParam = string | number | bigint | boolean | readonly (string | number | bigint | boolean)[]
 
 export interface SqlWithParams {
-  /** Every placeholder has a type. */
+  /** The SQL, in which every placeholder now has a type. */
   readonly sql: string
   readonly params: Readonly<Record<string, SqlParam>>
 }
@@ -116,10 +116,7 @@ function splitValue(value: SqlParam, type: string, split: SplitParam): readonly 
 
 const quotesAndCommaChars = 4
 
-/**
- * @returns the index of the brace after the one at `open`; another opening brace there means that the first is never
- * closed.
- */
+/** @returns the index of the next brace after `open`; if that is another opening brace, the first is never closed. */
 function findClosingBrace(tokens: readonly SqlToken[], open: number): number {
   let close = open + 1
   while (close < tokens.length && !isSymbol(tokens[close], '}') && !isSymbol(tokens[close], '{')) close++
@@ -139,11 +136,11 @@ function toTypedParam(value: JsonValue): TypedParam | null {
   return type === null ? null : { type: `Array(${type})`, value: items.map(item => item!.value) }
 }
 
-/** Null when there is none. An empty list may be of any type. */
+/** The common type of a list's values; null when there is none. An empty list may be of any type. */
 function findCommonType(types: ReadonlySet<string>): string | null {
   if (types.size <= 1) return [...types][0] ?? 'String'
   const isEach = (...names: readonly string[]) => [...types].every(type => names.includes(type))
-  // Int128 can represent all values of both; a Float64 would round large values to their neighbours.
+  // Int128 can represent all values of Int64 and UInt64; a Float64 would round large values to their neighbours.
   if (isEach('Int64', 'UInt64')) return 'Int128'
   return isEach('Int64', 'UInt64', 'Float64') ? 'Float64' : null
 }

@@ -4,7 +4,7 @@
 
 /**
  * The probability that a chi-squared variable exceeds `chiSquare`: the p-value of such a statistic. The relative error is
- * below 1e-12 down to 1e-300; from about 5e-324 on, where doubles end, the result is 0.
+ * below 1e-12 down to 1e-300; below about 5e-324, where doubles end, the result is 0.
  * @param chiSquare from 0 to Infinity.
  * @param degreesOfFreedom an integer from 1; the time grows with its square root.
  * @throws RangeError for any other argument, NaN included.

@@ -12,7 +12,7 @@ export interface SurveyCount {
 
 export interface SurveyCounts {
   readonly shown: SurveyCount
-  /** Without dismissals that follow answered questions. */
+  /** Does not count dismissals after answered questions. */
   readonly dismissed: SurveyCount
   readonly sent: SurveyCount
   readonly personsDismissedAndSent: number

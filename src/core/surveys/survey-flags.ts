@@ -1,4 +1,4 @@
-// The flags that exist for one survey only: one for its audience, one for the persons who have not answered it yet.
+// The flags that exist for a single survey: one for its audience, and one for the persons who have not answered it yet.
 // Source: docs/wire/evaluation.md 5.14, 7.1, 7.5; PostHog's survey API.
 
 import type { JsonObject } from '../json.ts'
@@ -6,7 +6,7 @@ import type { Survey } from '../resources/survey.ts'
 
 const targetingKeyStart = 'survey-targeting-'
 
-/** Whether a flag was made for a survey. SDKs can request only these, and never get them for local evaluation. */
+/** Whether a flag was made for a survey. SDKs can request only survey flags, and never get them for local evaluation. */
 export function isSurveyFlagKey(key: string): boolean {
   return key.startsWith(targetingKeyStart)
 }

@@ -1,6 +1,6 @@
-// Bounds the memory of answers that wait for their readers, however many readers take nothing. At the limit, the slowest
-// readers of the address whose answers hold most memory are disconnected. A reader that takes nothing for half a minute is
-// always disconnected; below the limit, a reader that keeps reading is served, however slowly.
+// Bounds the memory of answers that their readers (clients) have not taken yet, however many readers take nothing. At the
+// limit, the slowest readers of the address whose answers hold most memory are disconnected. A reader that takes nothing
+// for half a minute is always disconnected; below the limit, a reader that keeps reading is served, however slowly.
 
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -9,7 +9,7 @@ import { callEverySecond, type StartTicks } from '../shared/call-every-second.ts
 const MiB = 1024 * 1024
 
 export const answerBudgetBytes = 256 * MiB
-/** The budget of a private API with its own port, so that it answers regardless of what happens on the public port. */
+/** The budget of a private API with its own port: it answers regardless of what happens on the public port. */
 export const adminAnswerBudgetBytes = 64 * MiB
 /** The budget of the dashboard port, which has few connections. */
 export const eventsAnswerBudgetBytes = 32 * MiB
@@ -17,7 +17,7 @@ export const eventsAnswerBudgetBytes = 32 * MiB
 /** Why an answer was broken off. `stalled`: its reader took nothing; `no_room`: other answers needed its memory. */
 export type AnswerEndReason = 'stalled' | 'no_room'
 
-/** Returns how many bytes the system still holds for the peers of some sockets, by the numbers of their open files. */
+/** Returns how many bytes the system still holds for the peers of some sockets, by the sockets' file descriptors. */
 export type ReadUnacknowledged = (files: ReadonlySet<number>) => Promise<ReadonlyMap<number, number>>
 
 export interface AnswerBudgetOptions {
@@ -36,12 +36,12 @@ export const readerLimits = {
   stalledTicks: 30,
   /** Each time this many ticks pass without progress, asks the system whether the peer still acknowledges bytes. */
   examinedTicks: 10,
-  /** The speed of a reader counts as unknown before this many ticks. */
+  /** The speed of a reader counts as unknown until this many ticks have passed. */
   youngTicks: 2,
   /** Disconnects readers until at most this share of the budget is held, to leave space for the next answers. */
   shareLeft: 7 / 8,
 }
-/** Charged for each request that waits behind an answer, in addition to its body. */
+/** Bytes charged for each request that waits for an earlier answer, in addition to the request's body. */
 const waitingRequestBytes = 4 * 1024
 
 interface Reader {
@@ -108,12 +108,12 @@ export class AnswerBudget {
     return this.#heldBytes > this.#bytesMax
   }
 
-  /** Calls back in a later turn of the event loop, first come, first served. */
+  /** Calls `begin` in a later turn of the event loop, once the budget is not full; first come, first served. */
   whenFree(begin: () => void): void {
     if (this.#waiting.push(begin) === 1) setImmediate(() => this.#beginWaiting())
   }
 
-  /** For the option `ServerResponse` of a server: charges what cannot be sent at once. */
+  /** The class to pass as a server's `ServerResponse` option: it charges the bytes that cannot be sent at once. */
   readonly responses = createObservedResponseClass(answer => this.note(answer))
 
   /**
@@ -224,8 +224,8 @@ export class AnswerBudget {
   }
 
   /**
-   * The system buffers megabytes for a connection, then takes no more until a third of them is acknowledged. A slow
-   * reader needs longer for that than `stalledTicks`, so ask the system how much it still holds.
+   * The system buffers megabytes for a connection, then takes no more until a third of them is acknowledged. A slow reader
+   * may need longer for that than `stalledTicks`, so the system is asked how much it still holds.
    */
   async #examine(): Promise<void> {
     const files = new Map<Reader, number>()
@@ -274,8 +274,8 @@ function resetStall(reader: Reader): void {
 }
 
 /**
- * Orders by the time that a reader needs for the bytes it holds; of readers that take nothing, the reader that holds most
- * is last.
+ * Sorts readers by the time that they need to take their held bytes; of readers that take nothing, the one with the most
+ * held bytes is last.
  */
 function compareBySpeed(a: Reader, b: Reader): number {
   return computeTakenShare(b) - computeTakenShare(a) || a.heldBytes - b.heldBytes

@@ -1,6 +1,6 @@
-// Reads one body as it arrives. Takes memory from the budget for what has arrived, never for what `Content-Length`
-// announced. The first chunk is kept without a copy; a body in several chunks gets one buffer whose size doubles as needed,
-// since a list of one-byte chunks would take a hundred times their bytes.
+// Reads one body as it arrives. Charges the budget for the bytes that have arrived, never for the length that
+// `Content-Length` announces. The first chunk is kept without a copy; a body in several chunks gets one buffer whose size
+// doubles as needed, since a list of one-byte chunks would take a hundred times their bytes.
 
 import type { IncomingMessage } from 'node:http'
 import { releaseBytesMemory } from '#core/release-bytes.ts'
@@ -14,7 +14,7 @@ export type BodyFault = 'busy' | 'too_large' | 'stalled' | 'broken'
 
 export type BodyDone = (fault: BodyFault | null, body: Buffer) => void
 
-/** The budget that readers take memory from and return it to. */
+/** The memory budget from which body readers take bytes, and to which they return them. */
 export interface ReaderBudget {
   /** Takes budget for this many more bytes of a body; false when not enough is left. */
   grow(bytes: number, reader: BodyReader): boolean
@@ -100,7 +100,8 @@ export class BodyReader implements IncomingBody {
     const isFirst = this.#length === 0
     const capacity = isFirst ? length : this.#capacityFor(length)
     if (!this.#budget.grow(capacity - this.#buffer.length, this)) return false
-    // Node usually allocates each chunk separately. A slice of a larger buffer would keep that whole buffer alive.
+    // Node usually allocates each chunk separately. A slice of a larger buffer is copied: it would keep that whole buffer
+    // alive.
     const isKept = isFirst && chunk.buffer.byteLength === length
     const grown = isKept ? chunk : isFirst ? Buffer.allocUnsafeSlow(capacity) : resizeBytes(this.#buffer, capacity)
     if (!isKept) this.#take(chunk, grown)
@@ -120,7 +121,7 @@ export class BodyReader implements IncomingBody {
   }
 }
 
-/** Frees the old memory, as `releaseBytesMemory` does. */
+/** Resizes a buffer and frees its old memory, as `releaseBytesMemory` does. */
 function resizeBytes(bytes: Buffer, length: number): Buffer {
   return Buffer.from((bytes as Buffer<ArrayBuffer>).buffer.transfer(length))
 }

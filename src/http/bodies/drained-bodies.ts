@@ -7,12 +7,12 @@ import type { Socket } from 'node:net'
 import { PieceCount } from './piece-count.ts'
 
 export const drainLimits = {
-  /** The maximum of one body: three times the largest body that any path accepts. */
+  /** The most bytes that are read of one body: three times the largest body that any path accepts. */
   bytesMax: 75 * 1024 * 1024,
   /** Shorter than Node's request timeout, so that Node does not send a second answer. */
   msMax: 30_000,
 }
-/** 64 MiB a second, in reads of up to 64 KiB, so that refused bodies do not slow down others. */
+/** Reads 64 MiB a second, in chunks of up to 64 KiB, so that refused bodies do not slow down other requests. */
 const rounds = { everyMs: 10, bytes: 640 * 1024, requests: 10 }
 
 const draining = new WeakSet<Socket>()
@@ -34,8 +34,9 @@ export class DrainedBodies {
 
   /**
    * Reads slowly and drops what arrives; destroys the connection at the limits.
-   * @param response of which nothing has been sent yet. If the client asked to close the connection, Node would close
-   * it right after the answer, while the client is still sending. Here it is closed at the end of the body instead.
+   * @param response a response of which nothing has been sent yet. If the client asked to close the connection, Node would
+   * close it right after the answer, while the client is still sending; this method closes it at the end of the body
+   * instead.
    */
   add(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request
@@ -60,7 +61,7 @@ export class DrainedBodies {
       request.pause()
       this.#waiting.push(request)
     })
-    // The client has disconnected: there is nothing to answer.
+    // Ignores the error: the client has disconnected, so there is nothing to answer.
     request.on('error', () => undefined)
     request.once('end', () => {
       end()
@@ -78,7 +79,7 @@ export class DrainedBodies {
     setTimeout(() => {
       this.#isRoundAwaited = false
       this.#bytesLeft = rounds.bytes
-      // A single body may use all bytes of this time slice.
+      // Any one of these bodies may use all bytes of this time slice.
       for (const request of this.#waiting.splice(0, rounds.requests)) request.resume()
       if (this.#waiting.length > 0) this.#awaitRound()
     }, rounds.everyMs).unref()

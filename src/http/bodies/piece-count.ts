@@ -14,7 +14,7 @@ export class PieceCount {
   #count = 0
   #bytes = 0
 
-  /** Counts a chunk; false when there are too many for their size. */
+  /** Counts a chunk; false when there are too many chunks for their total size. */
   add(bytes: number): boolean {
     this.#bytes += bytes
     return ++this.#count <= pieceLimits.freeCount + this.#bytes / pieceLimits.averageBytesMin

@@ -8,7 +8,7 @@ import type { IncomingMessage } from 'node:http'
 const turnBytesMax = 2 * 1024 * 1024
 /** The most that one read of a connection returns. */
 const chunkBytes = 64 * 1024
-/** A chunk counts at least this much: passing on a small chunk takes as long as reading this many bytes. */
+/** A chunk counts as at least this many bytes, because passing on a small chunk takes as long as reading that many. */
 const pieceBytesMin = 1024
 const requestsOfTurn = turnBytesMax / chunkBytes
 

@@ -102,7 +102,8 @@ export class BodyBudget implements ReaderBudget {
     const isLarge = !(announced <= this.#limits.smallBytesMax)
     const reader = new BodyReader(this, request, announced, bytesMax, (fault, body) => {
       this.#slow.delete(reader)
-      // After a whole body, only `close` can follow and the listeners disappear with the request, so they need no removal.
+      // The listeners are removed only after a failure: after a whole body only `close` can follow, and they disappear with
+      // the request.
       if (fault !== null) stopListening()
       if (fault === 'stalled') this.#onEnded(fault)
       done(fault, body)
@@ -134,10 +135,7 @@ export class BodyBudget implements ReaderBudget {
     this.#slow.add(reader)
   }
 
-  /**
-   * Reads and drops the rest of an unwanted body.
-   * @param response of which nothing has been sent yet.
-   */
+  /** Reads and drops the rest of an unwanted body. @param response a response of which nothing has been sent yet. */
   drain(request: IncomingMessage, response: ServerResponse): void {
     this.#drained.add(request, response)
   }

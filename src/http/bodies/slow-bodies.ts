@@ -1,6 +1,6 @@
 // Measures how fast bodies arrive. A body that makes next to no progress is ended, so that a sender cannot keep a
 // connection busy with a byte now and then. When the budget is short, the body that is slowest in relation to the bytes it
-// holds is ended first: such a body keeps other bodies out, while a steady body does not.
+// holds is ended first: such a body blocks the budget for other bodies, while a steady body does not.
 
 import { callEverySecond, type StartTicks } from '../shared/call-every-second.ts'
 
@@ -10,7 +10,7 @@ export interface IncomingBody {
   readonly arrivedBytes: number
   /** Whether reading is paused because other bodies are being read. A pause does not count as slowness of the sender. */
   readonly isPaused: boolean
-  /** Stored with the body, used only by `SlowBodies`. */
+  /** The body's progress; stored with the body, but used only by `SlowBodies`. */
   readonly pace: Pace
   fail(fault: 'busy' | 'stalled'): void
 }
@@ -43,7 +43,7 @@ export const paceLimits = {
    * When the budget is short, a body may be ended if it would need more ticks than this to receive what it holds once more.
    */
   refillTicksMax: 10,
-  /** The speed of a body counts as unknown before this many ticks. */
+  /** The speed of a body counts as unknown until this many ticks have passed. */
   youngTicks: 2,
 }
 
@@ -117,7 +117,7 @@ export class SlowBodies {
       this.#stopTicks = null
       return
     }
-    // Iterate over a copy: a body that is ended leaves the list.
+    // Iterates over a copy, because a body that is ended leaves the list.
     for (const body of [...this.#bodies()]) if (isStalled(body)) body.fail('stalled')
   }
 }
@@ -133,7 +133,7 @@ function isStalled({ pace, arrivedBytes, isPaused }: IncomingBody): boolean {
   return broughtBytes < paceLimits.windowBytesMin
 }
 
-/** The bytes that a body received per tick recently, divided by its held bytes; 1 while its speed is unknown. */
+/** The bytes that recently arrived of a body per tick, divided by the bytes it holds; 1 while its speed is unknown. */
 function computeRecentShare({ pace, arrivedBytes, isPaused }: IncomingBody): number {
   if (isPaused || pace.ticks < paceLimits.youngTicks || arrivedBytes === 0) return 1
   return pace.bytesLately / arrivedBytes

@@ -1,4 +1,4 @@
-// Answers to requests that could not be read or never arrived completely. They have no reply object, so the answer is
+// Answers requests that could not be read or never arrived completely. Such a request has no reply object, so the answer is
 // written to the connection, which is then closed. A route may have its own answer body for requests that stall.
 
 import { type IncomingMessage, STATUS_CODES } from 'node:http'
@@ -52,14 +52,14 @@ export function forgetUnreadRequest({ raw }: FastifyRequest): void {
 /** How long a client may take to read its answer and close the connection before the connection is destroyed. */
 const lingerMs = 2_000
 
-/** Answers a request whose body arrives too slowly as if it had timed out. */
+/** Answers a request whose body arrives too slowly in the same way as a request that timed out. */
 export function answerStalledRequest({ socket }: IncomingMessage): void {
   answerUnreadableRequest(Object.assign(new Error('stalled'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), socket)
 }
 
 /** Fastify's `clientErrorHandler`. */
 export function answerUnreadableRequest(error: Error & { code?: string }, socket: Socket): void {
-  // A draining connection's request is already answered.
+  // Writes nothing if the rest of a body is being drained: its request is already answered.
   if (error.code === 'ECONNRESET' || !socket.writable || isBodyDraining(socket)) {
     socket.destroy()
     return

@@ -1,5 +1,5 @@
-// Fastify answers 415 to a content type that it cannot read. Here each route decides what a body is, so such a header
-// is removed while Fastify reads the body, and put back before the handler runs.
+// Fastify answers 415 to a content type that it cannot read. In this server each route decides what a body is, so such a
+// header is removed while Fastify reads the body, and put back before the handler runs.
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'

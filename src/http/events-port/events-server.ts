@@ -67,7 +67,7 @@ export function createEventsServer(options: EventsServerOptions): Server {
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (hasSeveralHosts(request)) return refuseRequest(request, response, severalHosts)
-    // Adds a prefix instead of resolving against a base, which would take what follows `//` for a host.
+    // Prefixes the path with a host. Resolving it against a base URL would take the text after `//` for a host.
     const url = request.url?.startsWith('/') ? URL.parse(`http://x${request.url}`) : null
     if (url === null) return refuseRequest(request, response, notFound)
     const isRead = request.method === 'GET' || request.method === 'HEAD'
@@ -105,7 +105,7 @@ export function createEventsServer(options: EventsServerOptions): Server {
       exemptFromStallLimit(response)
       response.setTimeout(timeouts.stalledMs, () => response.destroy())
       response.writeHead(200, passed.value.headers)
-      // If the body breaks off, the connection is destroyed before the end of the answer, so that clients notice.
+      // If the engine's answer breaks off, the connection is destroyed before this answer ends, so that clients notice.
       await pipeline(passed.value.body, response)
     } catch (error) {
       if (response.headersSent || response.destroyed) response.destroy()
@@ -115,7 +115,7 @@ export function createEventsServer(options: EventsServerOptions): Server {
     }
   }
 
-  /** The project of the user name; null also for a wrong password. */
+  /** The project that the user name belongs to; null if there is none or the password is wrong. */
   function authenticateProject(request: IncomingMessage, url: URL): number | null {
     const { user, password } = readCredentials(request, url)
     const isRight = timingSafeEqual(hashText(password), passwordDigest)
@@ -124,7 +124,7 @@ export function createEventsServer(options: EventsServerOptions): Server {
   }
 }
 
-/** A character of SQL may have four bytes. */
+/** A character of SQL may take up to four bytes. */
 const bytesMax = 4 * sqlLengthMax
 
 const decoders: Readonly<Record<string, (body: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>>> = {
@@ -136,7 +136,7 @@ const decoders: Readonly<Record<string, (body: Buffer, options: { maxOutputLengt
 
 /**
  * Reads SQL from a body, compressed or not, up to the maximum length of a query.
- * @returns err with the reason when the body cannot be read; the rest of the body is then not read either.
+ * @returns err with the reason when the body cannot be read; the rest of the body is then left unread.
  */
 async function readQueryBody(request: IncomingMessage): Promise<Result<string, string>> {
   if (/^multipart\//i.test(request.headers['content-type'] ?? ''))
@@ -177,7 +177,7 @@ function readCredentials({ headers }: IncomingMessage, { searchParams }: URL): {
   return { user: String(user ?? ''), password: String(password ?? '') }
 }
 
-/** Digests are compared so that the time reveals neither the password nor its length. */
+/** Digests are compared instead of the texts, so that the time taken reveals neither the password nor its length. */
 function hashText(text: string): Buffer {
   return createHash('sha256').update(text).digest()
 }
@@ -189,13 +189,13 @@ function hashText(text: string): Buffer {
 const formatParams: Readonly<Record<string, RegExp>> = {
   default_format: /^[A-Za-z0-9]{1,64}$/,
   compress: /^[01]$/,
-  // Requested by drivers that read the number of rows from a header, which must then be complete.
+  // Drivers that read the number of rows from a response header send this, so that the header has the final number.
   wait_end_of_query: /^[01]$/,
   client_protocol_version: /^[0-9]{1,9}$/,
 }
 const queryParam = /^param_[A-Za-z_][A-Za-z0-9_]{0,99}$/
 
-/** A format in the SQL takes precedence over the header, and the header over the parameter. */
+/** A format in the SQL takes precedence over the format header, and the header over `default_format`. */
 function selectEngineParams({ searchParams }: URL, { headers }: IncomingMessage): [string, string][] {
   const format = headers['x-clickhouse-format']
   const asked: [string, string][] = [...searchParams]
@@ -271,7 +271,7 @@ function storeErrorToEngineError(error: PortError): EngineError {
   return { status: 503, code: 210, name: 'NETWORK_ERROR', text: 'The event store is unavailable. Try again.' }
 }
 
-/** Refuses a request whose body may not have been read. */
+/** Refuses a request whose body may not have been read completely. */
 function refuseRequest(request: IncomingMessage, response: ServerResponse, error: EngineError): void {
   if (!request.complete && request.method !== 'GET') response.setHeader('Connection', 'close')
   sendError(response, error)

@@ -1,6 +1,6 @@
-// The v1 capture endpoints, for all events and for AI events alone. Checks the headers before reading the body, passes the
-// events to the capture service and answers with a result for each event; bodies that would block the event loop are
-// decoded in a thread. Source: docs/wire/ingestion.md 4.
+// The v1 capture endpoints, one for all events and one for AI events only. The handler checks the headers before it reads
+// the body, passes the events to the capture service and answers with a result for each event; bodies that would block the
+// event loop are decoded in a thread. Source: docs/wire/ingestion.md 4.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { OutcomeTable } from '#core/capture/outcome-table.ts'
@@ -35,7 +35,7 @@ const capturePaths = [
   { path: '/i/v1/ai/events', aiOnly: true },
 ] as const
 
-/** Headers that were read before the body, for the handler that runs after it. */
+/** Headers that were read before the body, kept for the handler that runs after the body has arrived. */
 type ReadHeaders = WeakMap<FastifyRequest, V1Headers>
 
 export function captureV1Routes(deps: CaptureV1RouteDeps): Route[] {

@@ -90,7 +90,7 @@ export function captureRoutes(deps: CaptureRouteDeps): Route[] {
   })
 }
 
-/** Everything that is needed to answer. It is kept, without the parsed request, while events wait for the disk. */
+/** Everything that is needed to answer, kept instead of the parsed request while the events wait for the disk. */
 interface Exchange {
   readonly reply: FastifyReply
   readonly random: RandomUint32
@@ -296,8 +296,8 @@ function sendRetryableError({ reply, random }: Pick<Exchange, 'reply' | 'random'
 }
 
 /**
- * What the reject store keeps of a request whose query is refused. If the body is cheap to read, the project is taken from
- * it.
+ * What the reject store keeps of a request whose query string is refused. If the body is cheap to read, the project is
+ * taken from the body.
  */
 function toRefusedInput(input: CaptureInput, { code, attr }: WireError): RefusedInput {
   const refusal = { reason: code, field: attr ?? '' }

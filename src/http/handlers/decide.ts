@@ -69,7 +69,7 @@ function buildEndpointRoutes(endpoint: DecideEndpoint, options: DecideRoutesOpti
   ]
 }
 
-/** Answers a GET without reading its key or body, and without any flag. Source: docs/wire/evaluation.md 2.6. */
+/** Answers a GET request, without flags, without reading its key or body. Source: docs/wire/evaluation.md 2.6. */
 function answerMinimal(
   path: DecideEndpoint,
   { clock, newUuid }: DecideRoutesOptions,
@@ -202,10 +202,10 @@ function sendAnswer(reply: FastifyReply, answer: Result<string, WireError>): voi
   }
 }
 
-/** A thread is free again within a second, and callers wait only a few seconds. SDKs that retry ignore this header. */
+/** A second is enough for a thread to be free, and callers wait only a few seconds. SDKs that retry ignore this header. */
 const retryAfterSeconds = '1'
 
-/** The request's id, or a new one when the caller chose an id that is not a UUID. */
+/** The request's id, or a new UUID when the caller chose an id that is not a UUID. */
 function chooseRequestId({ id, headers }: FastifyRequest, newUuid: () => string): string {
   if (headers[requestIdHeader] === undefined) return id // ours, a UUID already
   return isUuid(id) ? id.toLowerCase() : newUuid()

@@ -4,12 +4,12 @@ import type { FastifyReply } from 'fastify'
 import type { RandomUint32 } from '#core/capture/event-uuid.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { ThreadPool } from '#ports/thread-pool.ts'
-import { type DecodeJobs, toMovableBytes } from '#wire/threads/decode-jobs.ts'
+import { type DecodeJobs, toTransferableBytes } from '#wire/threads/decode-jobs.ts'
 import { createDisconnectSignal } from '../bodies/disconnect-signal.ts'
 
 const retryAfterSecondsMax = 30
 
-/** @param toJob makes a job from the bytes that move to the thread. @returns null when the threads cannot take it now. */
+/** @param toJob makes a job from the bytes that move to the thread. @returns null when no thread can take the job now. */
 export async function decodeInThread<Kind extends keyof DecodeJobs>(
   threads: ThreadPool<DecodeJobs>,
   kind: Kind,
@@ -17,7 +17,7 @@ export async function decodeInThread<Kind extends keyof DecodeJobs>(
   toJob: (bytes: Uint8Array<ArrayBuffer>) => DecodeJobs[Kind][0],
   reply: FastifyReply,
 ): Promise<DecodeJobs[Kind][1] | null> {
-  const bytes = toMovableBytes(body)
+  const bytes = toTransferableBytes(body)
   try {
     return await threads.run(kind, toJob(bytes), bytes.length, [bytes.buffer], createDisconnectSignal(reply))
   } catch (error) {

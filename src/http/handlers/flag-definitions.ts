@@ -28,7 +28,7 @@ export interface FlagDefinitionsOptions extends ServerKeyDeps {
 }
 
 interface PreparedBody {
-  /** Shared by all answers. */
+  /** The encoded body, shared by all answers. */
   readonly bytes: Buffer
   readonly etag: string
 }
@@ -107,7 +107,7 @@ function sendBody({ bytes, etag }: PreparedBody, request: FastifyRequest, reply:
   else sendJson(reply, 200, bytes)
 }
 
-/** Encodes in slices, so that a project of thousands of flags does not block the event loop. */
+/** Encodes in time slices, so that a project with thousands of flags does not block the event loop. */
 async function prepareBody(steps: Iterator<void, string>): Promise<PreparedBody> {
   const text = await runInSlices(steps)
   return { bytes: Buffer.from(text), etag: `W/"${computeContentHash(text)}"` }

@@ -1,16 +1,16 @@
 // Liveness, readiness and metrics, for load balancers, operators and Prometheus.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { findTypoCandidate } from '#core/nearest-name.ts'
+import { findIntendedName } from '#core/nearest-name.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { type Route, sendError, sendJson } from '../shared/route.ts'
 
-/** The first four are `ok`, a code of another working state (`workingStates`), or a short reason code. */
+/** Each of the first four fields is `ok`, the code of another working state (`workingStates`), or a short reason code. */
 export interface Readiness {
   readonly flags: string
   readonly capture: string
   readonly processing: string
-  /** Whether the event store still has its stored events. */
+  /** The state of the event store: whether it can be reached and still has all its rows. */
   readonly events: string
   /** A message for operators: why `capture` does not work, and which setting or file is the cause. */
   readonly capture_reason?: string
@@ -20,7 +20,7 @@ export interface Readiness {
   readonly imports_refused?: string
   /** Present only while the primary database answers instead of the replica of `DATABASE_READ_URL`. */
   readonly read_replica?: 'unavailable'
-  /** Accepted events that the log lost since its list of losses was last removed; present only when there are some. */
+  /** Number of accepted events that the log has lost since its list of losses was last removed; absent when 0. */
   readonly lost_records?: number
 }
 
@@ -62,12 +62,13 @@ const parameter = 'require'
 const parts = ['flags', 'capture', 'processing', 'events'] as const satisfies readonly (keyof Readiness)[]
 
 /**
- * The error for an unknown part of `Readiness` or a misspelt parameter, which would otherwise be ignored and answered with
- * 200. Other parameters are allowed: load balancers add some to bypass caches. Source: ours, docs/operating/overload.md.
+ * The error for a query that names an unknown part of `Readiness` or misspells a parameter: ignoring it would answer 200.
+ * Parameters that resemble no known one are allowed: load balancers add some to bypass caches. Source: ours,
+ * docs/operating/overload.md.
  */
 function findQueryError(query: Query): WireError | null {
   for (const name of Object.keys(query)) {
-    if (name !== parameter && findTypoCandidate(name, [parameter]) !== null)
+    if (name !== parameter && findIntendedName(name, [parameter]) !== null)
       return wireError(400, 'invalid_input', `Unknown parameter ${name}. Did you mean ${parameter}?`, name)
   }
   const unknown = readRequiredParts(query).find(part => !(parts as readonly string[]).includes(part))
@@ -81,7 +82,10 @@ function isReady(readiness: Readiness, query: Query): boolean {
   return parts.every(part => isPartWorking(readiness[part]) || (part !== 'flags' && !required.includes(part)))
 }
 
-/** In these states nothing is refused: `import_only` drops live events with 200. Source: docs/operating/quotas.md. */
+/**
+ * States of a part in which no request is refused: `import_only` drops live events with 200. Source:
+ * docs/operating/quotas.md.
+ */
 const workingStates: ReadonlySet<string> = new Set(['ok', 'import_only'])
 
 /** Names of the parts of `Readiness`, without the fields that explain them. */

@@ -36,11 +36,11 @@ export interface NamedJob {
   readonly id: number
   readonly projectId: number
   readonly publicId: number
-  /** Failed lookups are counted per network. */
+  /** The sender's network, by which failed job lookups are counted. */
   readonly network: string
 }
 
-/** Sends the rate, and asks the importer to pause if needed. @returns the refusal, or null. */
+/** Sends the import rate, and asks the importer to pause if needed. @returns the refusal, or null. */
 export function limitImportPace({ pace }: ImportRequestDeps, reply: FastifyReply, projectId: number): WireError | null {
   reply.header(importRateHeader, String(pace.rate(projectId)))
   const pauseSeconds = pace.pauseSeconds(projectId)
@@ -69,7 +69,7 @@ export async function findNamedJob(
   publicJobId: number,
   address: string,
 ): Promise<Result<NamedJob, WireError>> {
-  // One machine may own 2^64 IPv6 addresses and could use another address for each guess.
+  // Limits guesses per network: one machine may own 2^64 IPv6 addresses and could use another for each guess.
   const network = findSenderNetwork(address)
   const job = await openJobs.find(publicJobId, network)
   if (job === 'too_many') return err(refuseTooManyUnknown(reply))
@@ -84,7 +84,7 @@ function refuseTooManyUnknown(reply: FastifyReply): WireError {
 }
 
 /**
- * Returns why the job of a prepared request requires a refusal; null when it requires none. Also null for an unknown key,
+ * Returns the error if the job of a prepared request requires a refusal, otherwise null. Also null for an unknown key,
  * which is refused elsewhere. Checks the job's state again, since decoding may have taken a while. @throws PortError when
  * the state cannot be read.
  */
@@ -104,8 +104,8 @@ export async function findJobRefusal(
 }
 
 /**
- * Uses the report of the decode thread, if it made one; after decoding, only an unknown key changes the outcome of an
- * import.
+ * Uses the report of the decode thread, if it made one and the project key is known: nothing else can change the outcome of
+ * an import after decoding.
  */
 export function createImportReportReader(
   { findProject }: ImportRequestDeps,
@@ -150,7 +150,7 @@ async function countStoredEvents(
   batch: BatchIdentities,
 ): Promise<number> {
   const { count } = batch.summary
-  // Limited, since anyone with a project's public key can request this.
+  // Searches for a limited number of events, since anyone with a project's public key can request this count.
   if (count === 0 || count > importBatchEventsMax) return 0
   return events.countStoredEvents(projectId, batch).catch(ignoreStoreFailure)
 }

@@ -69,7 +69,7 @@ async function answerEvaluation(
   reply: FastifyReply,
 ): Promise<void> {
   const { headers, socket } = request
-  // Without this, a page of another origin cannot read the headers that its next request depends on.
+  // Lets pages of other origins read the answer headers on which their next request depends.
   if (headers.origin !== undefined) reply.header('access-control-expose-headers', 'etag, retry-after')
   const apiKey = readOfrepApiKey(headers)
   if (apiKey === '') return sendOfrepError(reply, ofrepErrors.missingKey, flagKey)
@@ -108,7 +108,10 @@ function isUnservedRevisionRequested(compiled: CompiledProject | null, request: 
   return heard !== null && compiled !== null && heard !== computeChangeTag(compiled.project.uuid, compiled.revision)
 }
 
-/** Empty when the stream is at capacity: a client whose stream is refused requests its flags and the stream again. */
+/**
+ * Empty when the change stream is at capacity: a client with a refused stream would keep requesting its flags and the
+ * stream.
+ */
 function encodeAvailableStreams(
   { changes }: OfrepRoutesOptions,
   project: CompiledProject,
@@ -163,7 +166,7 @@ export function sendOfrepError(reply: FastifyReply, error: OfrepError, flagKey: 
   sendJson(reply, error.status, encodeOfrepError(error, flagKey))
 }
 
-/** For errors that the server finds outside the handler, such as a body that is too large: they name no flag. */
+/** Encodes errors that the server finds outside the handler, such as a body that is too large. They name no flag. */
 export function encodeServerError(error: WireError): string {
   return encodeOfrepError(toOfrepError(error), null)
 }

@@ -89,7 +89,7 @@ async function handleRecording(deps: RecordingRouteDeps, request: FastifyRequest
   sendOutcome(reply, await recording.capture(prepared, receivedAtMs), { beacon, random })
 }
 
-/** Stores a request whose body is not read as a reject; its project is known when the key is outside the body. */
+/** Stores a refused request, whose body is not read, as a reject, if a key outside the body tells its project. */
 function storeRefusedRequest(
   { clock, keepRefused }: RecordingRouteDeps,
   request: FastifyRequest,

@@ -27,7 +27,7 @@ export interface RemoteConfigPayloadOptions extends ServerKeyDeps {
 }
 
 const noBodyBytes = 1_024
-/** The key of the payload of a flag without variants, such as remote configuration. */
+/** The key under which a flag without variants, such as a remote configuration flag, stores its payload. */
 const valueKey = 'true'
 
 export function remoteConfigPayloadRoutes(options: RemoteConfigPayloadOptions): Route[] {
@@ -40,7 +40,7 @@ export function remoteConfigPayloadRoutes(options: RemoteConfigPayloadOptions): 
     handler: requireServerKey(options, {}, async (caller, request, reply) => {
       const payload = await findPayload(options, caller, request)
       if (!payload.ok) return sendError(reply, payload.error)
-      // The payload is JSON text sent as a JSON string: encoded twice, which every SDK undoes.
+      // The payload is JSON text that is sent as a JSON string, so it is encoded twice; every SDK decodes it twice.
       sendJson(reply, 200, payload.value === null ? '' : JSON.stringify(payload.value))
     }),
   }))

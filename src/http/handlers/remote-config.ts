@@ -37,8 +37,8 @@ interface PreparedConfig {
   readonly script: Buffer
   readonly scriptHash: string
   /**
-   * When the text was encoded, in whole epoch seconds. Sent as a date only in later seconds, so that no two texts share a
-   * date.
+   * When the text was encoded, in whole epoch seconds. Sent as `Last-Modified` only after this second has passed, so that
+   * no two texts share a date.
    */
   readonly madeAtSecond: number
 }
@@ -47,7 +47,7 @@ interface PreparedConfig {
 const keptFiveMinutes = 'public, max-age=300'
 /** Source: docs/wire/evaluation.md 7.6. */
 const vary = 'Origin, Referer'
-/** For unknown tokens: the project may exist a second later, in this process or another. */
+/** Answers to unknown tokens are not cached: the project may exist a second later, in this process or another. */
 const notKept = 'no-store'
 
 export function remoteConfigRoutes(options: RemoteConfigOptions): Route[] {
@@ -101,7 +101,7 @@ export function remoteConfigRoutes(options: RemoteConfigOptions): Route[] {
     const known = getOrPrepareConfig(token, request)
     const config = known ?? prepareConfig(token, offConfig)
     const takesGzip = listAcceptedCompressions(request.headers['accept-encoding']).includes('gzip')
-    // Work that costs more than a copy is done only for known projects, not for every token that is sent.
+    // Compresses for known projects only: an answer to an arbitrary token must cost no more than a copy.
     const packed = takesGzip && known !== null ? await getOrCreateBundle(known) : null
     const answer = packed ?? {
       packing: null,

@@ -35,7 +35,7 @@ export interface ServerKeyDeps {
   readonly noteStateAway: LogStateOutage
 }
 
-/** A handler of a `server_key` route, called with the caller. Errors of the key are answered before it runs. */
+/** A handler of a `server_key` route, called with the caller. Requests with an invalid key never reach the handler. */
 export type ServerKeyHandler = (
   caller: ServerCaller,
   request: FastifyRequest,

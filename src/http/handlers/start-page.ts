@@ -43,7 +43,7 @@ function asksForHtml(accept = ''): boolean {
   return accept.split(',').some(range => htmlRange.test(range))
 }
 
-/** Does not match `q=0`. */
+/** Matches `text/html` in an `Accept` header, unless it is excluded with `q=0`. */
 const htmlRange = /^\s*text\/html\s*(;(?!\s*q=0(\.0*)?\s*$)|$)/i
 
 /** Null when the address is not absolute or has characters that are unsafe in a page. */

@@ -9,7 +9,10 @@ import { chooseCompressedScript, javascript, sendScript } from './script-answer.
 
 /** For addresses that contain the version: their contents never change. */
 const forVersion = 'public, max-age=31536000, immutable'
-/** Other addresses mean the installed version: an hour after an upgrade, every page has the new version. */
+/**
+ * For addresses without the version, which mean the installed version: an hour after an upgrade, every page has the new
+ * one.
+ */
 const forInstalled = 'public, max-age=3600'
 
 export function staticScriptsRoutes(scripts: BrowserScripts): Route[] {

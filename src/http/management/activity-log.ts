@@ -16,10 +16,10 @@ import { answerCursorList, encodeRowsInBulk } from './kit/list-answers.ts'
 import { asFilter, authorsParam, commaListParam } from './kit/list-filters.ts'
 import { limitParam, type QueryParam, type QueryValues, textParam, wholeNumberParam } from './kit/query-params.ts'
 
-/** A search that takes longer ends its page, which may be empty then. */
+/** A search that takes longer ends its page of results early, even if the page is empty. */
 const searchMsMax = 1_000
 const filters = {
-  // The same limits as for the activity of flags, whose versions are compared when they are read.
+  // The same limits as in a flag's own activity, which compares the flag's versions at each request.
   limit: limitParam(100, 1_000),
   cursor: wholeNumberParam({
     description: 'From `next` of the previous page. Pages of a long search may be short or empty: follow `next`.',

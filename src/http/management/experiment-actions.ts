@@ -36,7 +36,7 @@ const conclusionFields = {
   conclusion: Type.Optional(nullable(Type.String({ maxLength: 100 }))),
   conclusion_comment: Type.Optional(nullable(Type.String({ maxLength: 10_000 }))),
 }
-/** PostHog opens a pull request with these; they have no effect here. */
+/** PostHog opens a pull request with these fields; they have no effect here. */
 const cleanupFields = {
   open_cleanup_pr: Type.Optional(Type.Literal(false, { description: 'Pull requests are not supported.' })),
   repository: Type.Optional(Type.Null()),
@@ -67,7 +67,7 @@ const duplicateSchema = Type.Object({
   ),
 })
 
-/** @param orError turns a refused write into its answer. */
+/** @param orError turns the refusal of a write into an error answer. */
 export function buildExperimentActions(deps: ManagementDeps, orError: OrError) {
   const { management } = deps
   const findFlag = async ({ project, item }: Call): Promise<Flag | null> => {

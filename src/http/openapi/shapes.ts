@@ -203,7 +203,7 @@ const wireShapes: Readonly<Record<string, Json>> = {
       metadata: objectSchema({
         ...{ id: { type: 'integer' }, version: { type: 'integer' }, description: { type: ['string', 'null'] } },
         ...{ payload: { type: ['string', 'null'] }, has_experiment: { type: 'boolean' } },
-        // With `v=3` and above.
+        // These fields are sent only with `v=3` and above.
         ...{ config_version: { type: 'integer' }, rule_type: text, rule_id: text, variant_key: text },
         ...{ forced_variant: { type: 'boolean' }, experiment_id: { type: 'integer' }, holdout_id: { type: 'integer' } },
       }),

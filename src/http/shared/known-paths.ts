@@ -5,7 +5,7 @@ import type { FastifyRequest } from 'fastify'
 import { corsMethods } from './cors.ts'
 import type { Route, RouteGroup } from './route.ts'
 
-/** A path of the table, with the group and echoed headers of its first route. */
+/** A path of the route table, with the group and echoed headers of the path's first route. */
 export interface KnownPath extends Pick<Route, 'group' | 'echoes'> {
   /** The path with parameters, as Fastify registers it. */
   readonly path: string
@@ -23,7 +23,7 @@ export function doesRegisterAllMethods(path: KnownPath, known: readonly KnownPat
   return corsMethods[path.group] !== null || known.some(other => other !== path && matchesAddress(other, path.segments))
 }
 
-/** The methods to which `doesRegisterAllMethods` refers; other methods reach only the not-found handler. */
+/** The methods that a path registers if `doesRegisterAllMethods`; all other methods reach only the not-found handler. */
 export const usualMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
 export function collectKnownPaths(routes: readonly Route[]): readonly KnownPath[] {
@@ -43,7 +43,7 @@ export function collectKnownPaths(routes: readonly Route[]): readonly KnownPath[
   return [...known.values()]
 }
 
-/** The path of a request for which no route was found, if it offers other methods. */
+/** Finds the path of a request for which no route was found, if the path offers other methods. */
 export function findKnownPath(
   known: readonly KnownPath[],
   { method, url }: Pick<FastifyRequest, 'method' | 'url'>,

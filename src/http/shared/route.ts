@@ -50,13 +50,15 @@ export interface Route {
   readonly tooLarge?: WireError
   /** Called with the error of the 413, so that refused events can be stored. */
   readonly refused?: (request: FastifyRequest, error: WireError) => void
-  /** Body of the 503 when other requests' bodies use up the budget; the server has a generic one. */
+  /** Body of the 503 when other requests' bodies use up the budget; when absent, the server's generic 503 is sent. */
   readonly busy?: WireError
   /** A GET request may have a body, which is read for the handler. */
   readonly takesBodyOfGet?: true
-  /** Body of the 408 for a request that stalls after its headers; the server has a generic one. */
+  /** Body of the 408 for a request that stalls after its headers; when absent, the server's generic 408 is sent. */
   readonly stalled?: WireError
-  /** `Retry-After` of the server's own answers where a retry helps: 408, 500, 503. When absent, only a 503 has one. */
+  /**
+   * `Retry-After` of the server's own answers where a retry helps: 408, 500, 503. When absent, only a 503 has the header.
+   */
   readonly retryAfterSeconds?: number
   /** Request headers, in lower case, that every answer on this path returns. */
   readonly echoes?: readonly string[]
@@ -65,7 +67,8 @@ export interface Route {
   /** Encodes errors found outside the handler, in the protocol's own format; `encodeWireError` when absent. */
   readonly encodeError?: (error: WireError) => string
   /**
-   * Answers the errors found outside the handler, if their form depends on the request; not called for broken connections.
+   * Answers errors found outside the handler, for routes whose error format depends on the request. Not called for broken
+   * connections.
    */
   readonly answerError?: (request: FastifyRequest, reply: FastifyReply, error: WireError) => void
   /** Answers through `reply`. `request.body` is a Buffer, empty when the request had no body. */

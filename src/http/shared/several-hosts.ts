@@ -2,7 +2,7 @@
 
 import type { IncomingMessage } from 'node:http'
 
-/** Node keeps only the first host. A proxy in front may have used another. Source: RFC 9112, 3.2. */
+/** Node keeps only the first host, but a proxy in front of it may have used another. Source: RFC 9112, 3.2. */
 export function hasSeveralHosts({ rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>): boolean {
   let count = 0
   for (let at = 0; at < rawHeaders.length; at += 2) {

@@ -1,4 +1,4 @@
-// The log line for requests that fail because the state cannot be reached, is overloaded, or refused their write.
+// Logs requests that fail because the state cannot be reached, is overloaded, or has refused their write.
 
 import type { FastifyRequest } from 'fastify'
 import type { PortError } from '#ports/port-error.ts'

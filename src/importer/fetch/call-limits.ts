@@ -5,12 +5,15 @@ import type { FetchState } from './fetch-state.ts'
 import { type FetchClock, type FetchWaiting, sleepUntil, sourceLimit } from './waiting.ts'
 
 const hourMs = 3_600_000
-/** For the hourly limit: the source counts a call when it arrives, which is later than when it is sent. */
+/** Added to the hour of the hourly limit, since the source counts a call when it arrives, later than it is sent. */
 const marginMs = 1_000
-/** Longer waits are for the hourly limit and worth reporting. */
+/** Waits longer than this are reported, since they are due to the hourly limit. */
 const reportedWaitMs = 1_000
 
-/** @param calls stores the times of calls, so that they survive a restart. @param onWaiting null when a wait has ended. */
+/**
+ * @param calls stores the times of calls, so that they survive a restart. @param onWaiting is called with null when a wait
+ * has ended.
+ */
 export function createCallRateLimiter(
   limits: CallLimits,
   calls: Pick<FetchState, 'addCall' | 'callsMs'>,
@@ -39,7 +42,7 @@ export function createCallRateLimiter(
     /** Resolves when a call may be made, and counts it. */
     take(signal: AbortSignal): Promise<void> {
       const taken = turn.then(() => waitForNextCall(signal))
-      // A failure reaches only its own caller; the next caller just waits for it to settle.
+      // A failed wait rejects only its own caller's promise; the next caller just waits until it has settled.
       turn = taken.catch(() => undefined)
       return taken
     },
@@ -57,7 +60,7 @@ export function computeNextCallMs(
   { perSecond, perHour }: CallLimits,
   nowMs: number,
 ): number {
-  // The limit allows `count` calls in any span, so the call `count` places back must be at least one span old.
+  // The limit allows `count` calls in any span, so the `count`-th last call must be at least one span old.
   const computeFreeMs = (count: number | null, spanMs: number) => {
     const before = count === null ? undefined : callsMs[callsMs.length - count]
     return before === undefined ? 0 : before + spanMs

@@ -34,7 +34,7 @@ const readers = {
 type Key = keyof typeof readers
 export type FetchConfig = { readonly [K in Key]: ReturnType<(typeof readers)[K]> }
 
-/** What a source needs besides its days. */
+/** The keys that each source requires in addition to its days. */
 const needs: Record<FetchSourceName, readonly Key[]> = {
   mixpanel: [],
   amplitude: [],
@@ -127,8 +127,8 @@ export function describeExportMismatch(folder: string, bound: string, asked: str
 }
 
 /**
- * For a call without --source: refuses options that differ from what the folder was begun with. Repeating a value or a
- * default is fine.
+ * For a call without --source: refuses options that differ from those with which the folder was created. Repeated values
+ * and defaults are allowed.
  * @throws ImportConfigError
  */
 export function checkNoOptionIgnored(folder: string, bound: JsonObject, asked: JsonObject): void {

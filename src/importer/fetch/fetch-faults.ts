@@ -24,7 +24,7 @@ export class BrokenAnswer extends FetchWait {}
 
 /** The window holds more than the source returns at once, so it is split in halves. */
 export class WindowTooLarge extends BrokenAnswer {
-  /** True when the source refused the window; false when the window took too long, since a retry may be faster. */
+  /** True when the source refused the window; false when the window took too long, so that a retry may succeed. */
   readonly isRefused: boolean
   constructor(message: string, isRefused: boolean) {
     super(message)

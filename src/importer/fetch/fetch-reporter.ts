@@ -12,7 +12,7 @@ export interface FetchProgress {
   /** Calls made in this run. */
   readonly calls: number
   readonly retries: number
-  /** Null while data arrives. */
+  /** What the fetch waits for; null while data arrives. */
   readonly waiting: FetchWaiting | null
 }
 

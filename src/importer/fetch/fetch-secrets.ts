@@ -40,7 +40,7 @@ export function createBasicCredentials(user: string, password: string): BasicCre
 /** A text from the source for the user: on one line, with every secret masked. An HTML page is reduced to its title. */
 export function redactSecrets(text: string, secrets: readonly string[]): string {
   const forms = secrets.filter(secret => secret !== '').flatMap(secret => [secret, encodeURIComponent(secret)])
-  // The longest first: masking a part of a longer form would hide the rest of that form from the search.
+  // Masks the longest forms first: once a part of a longer form is masked, the search no longer finds that form.
   const masked = forms
     .toSorted((a, b) => b.length - a.length)
     .reduce((rest, secret) => rest.replaceAll(secret, '…'), text)

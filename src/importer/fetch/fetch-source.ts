@@ -5,11 +5,11 @@ import type { PartFile } from './part-file.ts'
 
 /** A unit of export, which becomes one file. Its name is derived from its request, so that a rerun finds it again. */
 export interface FetchPart {
-  /** Also the path of its file below `raw/`. */
+  /** The part's name, which is also the path of its file below `raw/`. */
   readonly id: string
-  /** Parameters of its request. Stored in the job folder, so never a secret. */
+  /** Parameters of the part's request. They are stored in the job folder, so they never contain a secret. */
   readonly asks: PartParams
-  /** Null when the source does not say. */
+  /** The part's size; null when the source does not report it. */
   readonly bytes: number | null
   /** Whether the source now reports neither size nor version, as for an expired link, so that no change can be detected. */
   readonly isUnseen?: boolean
@@ -56,7 +56,7 @@ export interface FetchSource extends Disposable {
   readonly dropsUnlisted?: boolean
   /** Splits a part into parts with smaller windows and the same data; null if the window cannot be split. */
   splitPart(part: FetchPart): readonly FetchPart[] | null
-  /** @returns whether the source has data there. @throws a fault of `fetch-faults.ts` */
+  /** @returns whether the source has data for the part. @throws a fault of `fetch-faults.ts` */
   fetchPart(part: FetchPart, tools: PartTools): Promise<boolean>
   /** The least number of requests per part. */
   readonly callsPerPart: number

@@ -13,7 +13,9 @@ export function createFetchSpaceGuard(findSpaceProblem: FindSpaceProblem, report
   const remainingBytes = new Map<string, number>()
   let uncheckedBytes = 0
   let isProblemReported = false
-  /** While there is a problem, every write of any part checks again, so that all parts stop soon. */
+  /**
+   * Checks the disk space. While space is insufficient, every write of any part checks again, so that all parts stop soon.
+   */
   const checkSpace = (bytes: number) => {
     const problem = findSpaceProblem(bytes)
     if (problem !== null) {
@@ -24,7 +26,10 @@ export function createFetchSpaceGuard(findSpaceProblem: FindSpaceProblem, report
     uncheckedBytes = 0
   }
   return {
-    /** @param bytes that the part still has to write; null when unknown. @throws FetchWait when space is insufficient. */
+    /**
+     * @param bytes how many bytes the part still has to write; null when unknown. @throws FetchWait when space is
+     * insufficient.
+     */
     begin(id: string, bytes: number | null): void {
       checkSpace(remainingBytes.values().reduce((sum, more) => sum + more, bytes ?? 0))
       isProblemReported = false

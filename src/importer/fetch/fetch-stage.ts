@@ -1,6 +1,6 @@
-// Stage 1 of an import: downloads the parts of a source into `raw/`, one file each. It skips parts that are there, waits
-// as the source asks, and splits parts that are too large for the source. It can be killed at any time and restarted.
-// Source: docs/wire/import.md §2.1, §2.5.
+// Stage 1 of an import: downloads the parts of a source into `raw/`, one file each. It skips parts that are already
+// downloaded, waits as the source asks, and splits parts that are too large for the source. It can be killed at any time
+// and restarted. Source: docs/wire/import.md §2.1, §2.5.
 
 import { existsSync, mkdirSync, rmSync, statSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
@@ -173,7 +173,7 @@ async function runFetch(options: FetchStageOptions, state: FetchState): Promise<
       )
   }
 
-  /** Keeps every part that has a file, even if the process was killed before the state said `done`. */
+  /** Drops unlisted parts, except those with a complete file: one may exist before the state says `done`, after a kill. */
   function dropUnlistedParts(listed: ReadonlySet<string>): void {
     const dropped: string[] = []
     for (const id of state.ids()) {

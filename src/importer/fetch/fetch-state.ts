@@ -57,7 +57,7 @@ export type PartState = 'waiting' | 'done' | 'empty' | 'split'
 
 /** A line for the user. */
 export interface FetchWarning {
-  /** Empty for the whole fetch. */
+  /** The id of the part; empty for a warning about the whole fetch. */
   readonly part: string
   readonly line: string
 }
@@ -69,7 +69,7 @@ export interface StoredPart extends FetchPart {
 
 type Row = Omit<StoredPart, 'asks'> & { readonly asks: string }
 
-/** The limits of sources are per hour. */
+/** How long the times of calls are kept: longer than an hour, the longest span of a source's limits. */
 const callsKeptMs = 2 * 3_600_000
 const schema = `
   CREATE TABLE IF NOT EXISTS fetch (config TEXT NOT NULL, is_complete INTEGER NOT NULL) STRICT;
@@ -108,7 +108,7 @@ export class FetchState extends SqliteFile {
     this.#run('INSERT INTO fetch VALUES (?, 0)', config)
   }
 
-  /** Whether any file has data, even a complete file whose row does not say `done` yet or the start of a large file. */
+  /** Whether any data was fetched: also a complete file whose row does not say `done` yet, or the start of a large file. */
   #hasData(): boolean {
     const rows = this.sql.prepare(selectParts).iterate() as IterableIterator<Row>
     for (const { id, state, savedBytes } of rows)
@@ -116,7 +116,7 @@ export class FetchState extends SqliteFile {
     return false
   }
 
-  /** Null before the first fetch. */
+  /** The configuration that the folder is bound to; null before the first fetch. */
   config(): string | null {
     return (this.sql.prepare('SELECT config FROM fetch').pluck().get() as string | undefined) ?? null
   }
@@ -136,7 +136,7 @@ export class FetchState extends SqliteFile {
     return toStoredPart(this.sql.prepare(`${selectParts} WHERE id = ?`).get(part.id) as Row)
   }
 
-  /** @param place in SQL. */
+  /** @param place an SQL expression for the part's place in the order. */
   #insert({ id, asks, bytes }: FetchPart, place: string, ...values: readonly string[]): void {
     const add = `INSERT INTO part (id, asks, bytes, state, place) VALUES (?, ?, ?, 'waiting', ${place}) ON CONFLICT DO NOTHING`
     this.#run(add, id, JSON.stringify(asks), bytes, ...values)
@@ -156,7 +156,7 @@ export class FetchState extends SqliteFile {
     this.#run('DELETE FROM warning WHERE part = ?', id)
   }
 
-  /** The oldest waiting part that is not among `others`. */
+  /** The oldest waiting part that is not excluded. */
   nextWaiting(isExcluded: (id: string) => boolean): StoredPart | null {
     const rows = this.sql.prepare(`${selectParts} WHERE state = 'waiting' ORDER BY place, id`).iterate()
     for (const row of rows as IterableIterator<Row>) if (!isExcluded(row.id)) return toStoredPart(row)
@@ -183,7 +183,10 @@ export class FetchState extends SqliteFile {
     this.#run(again, JSON.stringify(asks), bytes, id)
   }
 
-  /** Replaces a part with its halves, at the part's place in the order. The ids of parts sort like their windows. */
+  /**
+   * Replaces a part with its halves, at the part's place in the order. The halves stay in order, since part ids sort like
+   * windows.
+   */
   split(id: string, halves: readonly FetchPart[]): void {
     this.inTransaction(() => {
       this.#run("UPDATE part SET state = 'split' WHERE id = ?", id)
@@ -236,7 +239,7 @@ export class FetchState extends SqliteFile {
     }
   }
 
-  /** In the order of the source, oldest first. */
+  /** The fetched parts in the source's order, oldest first. */
   fetchedParts(): FetchedPart[] {
     return this.sql
       .prepare("SELECT 'raw/' || id AS object, sha256, bytes FROM part WHERE state = 'done' ORDER BY place, id")

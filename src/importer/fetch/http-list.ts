@@ -15,8 +15,8 @@ const signing =
   /^(x-amz-.*|x-goog-.*|awsaccesskeyid|signature|sig|expires|se|sp|sv|sr|st|spr|skoid|sktid|ske|sks|skt|skv|token|access_token|policy|key-pair-id|googleaccessid)$/i
 
 /**
- * A source that throws FetchStop and FetchWait besides the errors of the port.
- * @param path of the list. Its files keep the order of its lines.
+ * Creates an ObjectSource for a list of URLs. It throws FetchStop and FetchWait in addition to PortError. @param path the
+ * list; the files keep the order of its lines.
  * @param authorization the header sent to every URL; null for none.
  * @throws FetchStop for a list that cannot be read, or a line that is not a URL.
  */
@@ -39,7 +39,7 @@ export function createHttpListSource(path: string, authorization: string | null)
       for (const [key, url] of addresses) {
         const answer = await requestUrl('HEAD', url, signal)
         answer.body.resume()
-        // Some servers support only GET, and URLs are often signed only for GET.
+        // Lists the URL even if HEAD failed, since some servers support only GET, and URLs are often signed only for GET.
         if (shouldDeferToGet(answer.status)) yield { key, bytes: null, version: null }
         else if (answer.status === 200) yield { key, ...readSizeAndVersion(answer) }
         else throw await createRefusal(answer, url)
@@ -85,7 +85,10 @@ function readAddresses(path: string): URL[] {
   return urls
 }
 
-/** Host, path and a hash of the parameters, without those of the signature, so that signing a URL again keeps its key. */
+/**
+ * A key made of host, path and a hash of the parameters except the signature's, so that a URL that is signed again keeps
+ * its key.
+ */
 function toUrlKey(url: URL): string {
   const parameters = [...url.searchParams].filter(([name]) => !signing.test(name))
   const path = `${url.host}${url.pathname === '/' ? '/index' : url.pathname}`
@@ -99,7 +102,9 @@ function formatAddress(url: URL): string {
   return `${url.origin}${url.pathname}`
 }
 
-/** Whether the later GET decides. A wrong key and a busy server are reported now. */
+/**
+ * Whether this status of a HEAD answer leaves the decision to the later GET. A wrong key or a busy server is reported now.
+ */
 function shouldDeferToGet(status: number): boolean {
   return (status >= 400 && status < 500 && ![401, 408, 429].includes(status)) || status === 501
 }

@@ -73,7 +73,7 @@ function sendOnce(
     // BrokenAnswer and not FetchWait: the window may be too large, so repeated timeouts must split it.
     outgoing.setTimeout(idleMs, () => outgoing.destroy(new BrokenAnswer('the source does not answer in time')))
     outgoing.on('error', cause => {
-      // A connection closed before any response says nothing about the window.
+      // If the connection is closed before any response, the size of the window need not be the cause.
       const isClosed = (cause as NodeJS.ErrnoException).code === 'ECONNRESET'
       reject(isClosed ? new FetchWait('the source closed the connection') : convertToFetchFault(cause))
     })
@@ -113,7 +113,8 @@ async function readStart(body: AsyncIterable<Buffer>, bytesMax: number): Promise
       if (start.length >= bytesMax) break
     }
   } catch {
-    // Only the status decides what happens next. The part of the text that arrived is shown.
+    // The start of the body is only for the message, so whatever arrived is shown; the status alone decides what happens
+    // next.
   }
   return start.toString('utf8', 0, bytesMax)
 }
@@ -174,7 +175,7 @@ export interface RedirectContext {
   /** The kind of network of the address that responded for `from`. */
   readonly reach: NetworkKind
   readonly lookup: LookupFunction
-  /** Receives a warning about a redirect to a private address. It is followed, since it may be intended. */
+  /** Receives a warning about a redirect to a private address. The redirect is followed, since it may be intended. */
   readonly warn: (line: string) => void
 }
 
@@ -214,7 +215,7 @@ function findRedirectRefusal(
   { from, reach: fromReach, warn }: RedirectContext,
 ): FetchStop | null {
   const reach = classifyAddress(address)
-  // A host may redirect to itself as long as its address stays in the same kind of network.
+  // A host may redirect to itself as long as its address stays in the same kind of network (`NetworkKind`).
   const isSame = from.hostname === to.hostname && fromReach === reach
   if (reach === 'link-local' || (reach === 'loopback' && !isSame))
     return new FetchStop(

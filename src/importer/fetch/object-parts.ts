@@ -109,7 +109,7 @@ async function appendToFile(
   }
   try {
     if ((await handle.stat()).size < startsAt) throw discard('the bytes fetched before are gone')
-    // After a crash, bytes beyond the last sync may be garbage.
+    // Drops bytes beyond the last sync, which may be garbage after a crash.
     await handle.truncate(startsAt)
     if (startsAt === 0) tools.saveBytes(0)
     for await (const chunk of bytes) {

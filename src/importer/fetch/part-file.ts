@@ -10,7 +10,7 @@ export interface PartFile {
   readonly finalPath: string
 }
 
-/** @param folder of the job. @param id of the part. */
+/** @param folder the job's folder. @param id the part's id. */
 export function toPartFile(folder: string, id: string): PartFile {
   const finalPath = join(folder, 'raw', id)
   return { path: `${finalPath}.part`, finalPath }

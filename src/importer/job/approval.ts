@@ -8,7 +8,7 @@ import { type Manifest, manifestFile } from './manifest.ts'
 import { hashConversionSettings, type ImportPlan } from './plan.ts'
 import { sha256Hex } from './sha256.ts'
 
-/** What an approval covers, and what users call it. */
+/** What an approval covers, each with the name that users know. */
 const coveredNames = {
   manifest: `the events (${manifestFile})`,
   mapping: 'the source or its configuration',

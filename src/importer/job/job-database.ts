@@ -4,7 +4,7 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import type Database from 'better-sqlite3'
-import { parsePlainJson } from '#core/json.ts'
+import { parseJsonWithDoubles } from '#core/json.ts'
 import { matchesSchema, type Schema } from '../records/file-schema.ts'
 import type { JobFolder } from './job-folder.ts'
 import { JobStopped } from './job-paused.ts'
@@ -43,15 +43,15 @@ export class JobDatabase extends SqliteFile<ReturnType<typeof prepareStatements>
   constructor(folder: JobFolder) {
     mkdirSync(folder.path, { recursive: true })
     const path = folder.file(jobDatabaseFile)
-    // Commits lost in a power failure are scanned again. Checkpoint rarely: persons and devices come in no order, so
-    // commits keep changing the same pages.
+    // A power failure may lose commits, since their records are scanned again. Checkpoints are rare: persons and devices
+    // come in no order, so commits keep changing the same pages.
     const pragmas =
       'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 8192;'
     super(path, `${pragmas} ${schema}`, prepareStatements)
     this.#path = path
   }
 
-  /** @returns the answer of `question`; null if the file is missing or damaged. */
+  /** @returns what `question` returns; null if the file is missing or damaged. */
   static ask<T>(folder: JobFolder, question: (database: JobDatabase) => T): T | null {
     if (!existsSync(folder.file(jobDatabaseFile))) return null
     try {
@@ -119,7 +119,7 @@ export class JobDatabase extends SqliteFile<ReturnType<typeof prepareStatements>
 
 function parseOrUndefined(text: string): unknown {
   try {
-    return parsePlainJson(text)
+    return parseJsonWithDoubles(text)
   } catch {
     // No schema accepts undefined, so invalid JSON fails the check.
     return undefined

@@ -20,15 +20,15 @@ import {
   writeSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { parsePlainJson } from '#core/json.ts'
+import { parseJsonWithDoubles } from '#core/json.ts'
 import { createNewFile } from '../read/link-safe-files.ts'
 import { matchesSchema, type Schema } from '../records/file-schema.ts'
 import { JobStopped } from './job-paused.ts'
 
-/** A rehearsal writes report.json last: without it, the next run repeats the whole rehearsal. */
+/** Without report.json, which a rehearsal writes last, the next run repeats the whole rehearsal. */
 const rehearseAgain = 'Delete report.json in the folder of the job and run again: the rehearsal is repeated'
 
-/** Remedies for damaged files that need more than "delete it and run again". */
+/** Remedies by file name, for files whose damage needs more than "delete it and run again". */
 const remedies: Readonly<Record<string, string>> = {
   'plan.json':
     'Restore it from a copy. Without one, discard the import at the service if part of it was sent, and plan it in another folder',
@@ -56,7 +56,7 @@ export class JobFolder {
 
   /**
    * @param schema covers every property that the caller reads.
-   * @param decode converts the stored object (and its text) to the form that `schema` describes; identity by default.
+   * @param decode converts the stored object (and its text) to the form that `schema` describes; none if they are the same.
    * @returns null when there is no such file.
    * @throws JobStopped, with the remedy, for a file that does not match the schema.
    */
@@ -131,7 +131,7 @@ export function isJobFolder(path: string): boolean {
 /** @returns null unless `text` is a JSON object. */
 export function parseObjectOrNull(text: string): object | null {
   try {
-    const value = parsePlainJson(text)
+    const value = parseJsonWithDoubles(text)
     return typeof value === 'object' && !Array.isArray(value) ? value : null
   } catch {
     return null

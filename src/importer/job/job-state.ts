@@ -1,6 +1,6 @@
-// `state.db`: what happened to a job and is not in its other files: its approval, its job at the service, how far sending
-// is, what was refused, and what verifying found. A SQLite file of named values, so that values which belong together
-// change in one transaction. Unlike `job.db`, it cannot be built again. Source: docs/wire/import.md §2.4.
+// `state.db`: what has happened to a job and is not in the job's other files: the approval, the id of the service's job,
+// how far sending is, what was refused, and what verification found. A SQLite file of named values, so that values which
+// belong together change in one transaction. Unlike `job.db`, it cannot be built again. Source: docs/wire/import.md §2.4.
 
 import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs'
 import { crc32 } from 'node:zlib'
@@ -57,7 +57,8 @@ export class JobState implements Disposable {
     if (bytes === undefined) mkdirSync(folder.path, { recursive: true })
     const path = folder.file(stateFile)
     const found = statSync(path, { throwIfNoEntry: false })
-    // SQLite treats the missing rest of a page as empty. The file may end within a page only if there is a WAL.
+    // Refuses a truncated file: SQLite would read the missing rest of a page as empty. With a WAL, the last page may be
+    // partial.
     if (found && (!found.isFile() || (found.size % pageBytes !== 0 && !existsSync(`${path}-wal`))))
       throw folder.damaged(stateFile)
     this.#sql = new Database(bytes ?? path)
@@ -74,7 +75,7 @@ export class JobState implements Disposable {
     this.#sql.close()
   }
 
-  /** @typeParam T the type of the value that this version of Pennon put. */
+  /** @typeParam T the type of the value that this version of Pennon stores under the name. */
   get<T>(name: string): T | null {
     const row = this.#guard(() => this.#sql.prepare<[string], Row>('SELECT * FROM value WHERE name = ?').get(name))
     return row === undefined ? null : (this.#decode(row) as T)
@@ -106,7 +107,7 @@ export class JobState implements Disposable {
   }
 
   #decode({ json, checksum }: Row): unknown {
-    // SQLite itself does not notice changed bytes within a value.
+    // Compares the checksum, since SQLite itself does not notice changed bytes within a value.
     if (crc32(json) !== checksum) throw this.#folder.damaged(stateFile)
     return parseJson(json)
   }
@@ -144,7 +145,7 @@ const jobName = 'job'
 
 /** Creates the state of a job that is about to be planned. Replaces the state of an earlier job. */
 export function createJobState(folder: JobFolder, jobId: string): void {
-  // The WAL is removed first; otherwise, after a crash, it would be applied to the next database.
+  // Removes the WAL first; otherwise, after a crash, it would be applied to the next database.
   folder.remove(`${stateFile}-wal`, `${stateFile}-shm`, stateFile)
   writeJobState(folder, jobName, jobId)
 }

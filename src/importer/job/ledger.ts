@@ -1,6 +1,6 @@
-// The ledger of a job in `job.db`: facts that one record holds about others, the user of each device, the latest properties
-// of groups and persons, and the events generated from all that. Its content depends only on the staged records. Source:
-// docs/wire/import.md §0, I1 to I6.
+// The ledger of a job in `job.db`: facts that one record states about other records, the user of each device, the latest
+// properties of groups and persons, and the events generated from these. Its content depends only on the staged records.
+// Source: docs/wire/import.md §0, I1 to I6.
 
 import type Database from 'better-sqlite3'
 import { isJsonObject, isRawNumber, type JsonObject, type JsonValue, parseJson } from '#core/json.ts'
@@ -29,9 +29,9 @@ const cacheChars = { snapshots: 4 << 20, facts: 4 << 20, users: 4 << 20 }
 export class JobLedger implements ImportLedger {
   readonly #database: Database.Database
   readonly #statements
-  /** Rows of the file, cached. */
+  /** Caches the snapshots (properties of persons and groups) that are stored in the file. */
   readonly #snapshots = new RecentMap<JsonObject>(cacheChars.snapshots)
-  /** Rows not yet written. */
+  /** Changed snapshots that are not stored yet. */
   readonly #changed = new Map<string, { readonly kind: string; readonly key: string; properties: JsonObject }>()
   readonly #facts = new RecentMap<string | null>(cacheChars.facts)
   readonly #users = new RecentMap<string | null>(cacheChars.users)
@@ -52,10 +52,10 @@ export class JobLedger implements ImportLedger {
   }
 
   putFact(fact: SourceFact): void {
-    // Make well-formed first, as SQLite stores it, so that cached and re-read values are equal.
+    // Make the text well-formed first, as SQLite stores it, so that cached values equal values read from the file.
     const [key, value] = [fact.key.toWellFormed(), fact.value.toWellFormed()]
     const name = joinKindAndKey(fact.kind, key)
-    // Each record of a person may repeat the same fact.
+    // Skips a known fact, since each of a person's records may repeat it.
     if (this.#facts.get(name) === value) return
     this.#statements.putFact.run(fact.kind, key, value)
     this.#facts.set(name, value, value.length)
@@ -108,8 +108,8 @@ export class JobLedger implements ImportLedger {
   }
 
   /**
-   * A group that returns to earlier properties gets the same uuid again, and the receiver stores a uuid once. So only the
-   * latest event is kept, which decides the final properties.
+   * If a group returns to earlier properties, its event gets the same uuid again, and the receiver stores each uuid once.
+   * So of events with the same uuid only the latest is kept, which decides the final properties.
    */
   addGenerated(kind: GeneratedKind, event: ImportedEvent): void {
     if (kind === 'group') this.#statements.forgetGroup.run(event.uuid)
@@ -120,7 +120,7 @@ export class JobLedger implements ImportLedger {
     this.#database.exec('DELETE FROM generated')
   }
 
-  /** By time and uuid. @throws ContentDamage */
+  /** The generated events of a kind, ordered by time and uuid. @throws ContentDamage */
   *generatedEvents(kind: GeneratedKind): IterableIterator<ImportedEvent> {
     // Events are read in pages, so that no statement stays open while the caller writes.
     const page = this.#database.prepare<[string, number, string, number], GeneratedRow>(

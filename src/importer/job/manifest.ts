@@ -40,12 +40,12 @@ const manifestSchema = Type.Object({
   toolVersion: Type.String(),
   mappingSha256: Type.String(),
   raw: Type.Array(rawSourceSchema),
-  /** Lines of parts refer to these by index. */
+  /** The lines of parts refer to these objects by index. */
   objects: Type.Array(rawObjectSchema),
   parts: Type.Array(stagedPartSchema),
   /** Without generated events. */
   totals: Type.Object({ records: Type.Number(), bytes: Type.Number(), days: Type.Number() }),
-  /** The first and last of the times that could be read. */
+  /** The first and the last record time that could be read. */
   sourceRange: allowNull(Type.Object({ first: Type.String(), last: Type.String() })),
   /** What the scan found in all records together. */
   scan: Type.Object({
@@ -54,7 +54,7 @@ const manifestSchema = Type.Object({
     devices: Type.Object({ all: Type.Number(), shared: Type.Number() }),
     /** How many records have each note about a time zone, for `checkConfiguredZone`. */
     zoneNotes: Type.Array(Type.Object({ note: Type.String(), count: Type.Number() })),
-    /** Names in the configuration that occur in no record. */
+    /** Names of fields and events in the configuration that occur in no record. */
     unseenNames: Type.Array(unseenNameSchema),
   }),
 })

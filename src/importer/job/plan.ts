@@ -15,7 +15,9 @@ const targetSchema = Type.Object({
   apiAddress: Type.Optional(Type.String()),
   /** The project's public API key. */
   projectKey: Type.String(),
-  /** The id as the instance reports it to a personal key; null, like the name, if the instance could not be asked. */
+  /**
+   * The project's id as the instance reports it to a personal key; id and name are null if the instance could not be asked.
+   */
   projectId: allowNull(Type.String()),
   projectName: allowNull(Type.String()),
 })
@@ -31,7 +33,7 @@ const limitsSchema = Type.Object({
   /** The age in days at which the target deletes events; null if it keeps everything or could not be asked. */
   retentionDays: allowNull(Type.Number()),
   groupTypesMax: Type.Number(),
-  /** How the service treats the events and their values, in the format of its API; absent for the default. */
+  /** How the service treats the events and their values, in the format of the service's API; absent for the default. */
   joining: Type.Optional(jsonObject),
   /** Whether the project accepts imported events so old that it would drop them if they were live. */
   acceptsOld: Type.Optional(Type.Boolean()),
@@ -42,13 +44,13 @@ const limitsSchema = Type.Object({
 const planSchema = Type.Object({
   v: Type.Literal(4),
   jobId: Type.String(),
-  /** ISO 8601. The only clock that conversion uses, so that every later run yields the same events. */
+  /** ISO 8601. Conversion uses this time instead of a clock, so that every later run yields the same events. */
   createdAt: Type.String(),
   toolVersion: Type.String(),
   source: Type.String(),
   /** The argument of the source's `prepare`. */
   config: jsonObject,
-  /** Present if no profile time was given, so that `config` holds the time of the last staged event instead. */
+  /** Present if the user gave no profile time: `config` then contains the time of the last staged event. */
   isProfileTimeFound: Type.Optional(Type.Literal(true)),
   /** In reading order. For a fetched export, filled in once everything is downloaded. */
   files: Type.Array(Type.Object({ path: Type.String(), object: Type.String() })),
@@ -82,7 +84,7 @@ export function readPlan(folder: JobFolder): ImportPlan | null {
   })
 }
 
-/** Filters compare all digits of 64-bit ids, which `JSON.parse` would round. */
+/** Restores the digits of 64-bit ids in the configuration, which `JSON.parse` rounds but filters compare. */
 function restoreExactConfig(stored: object, text: string): object {
   if (!mayNeedNumberLiterals(text)) return stored
   const { config } = parseJson(text) as JsonObject

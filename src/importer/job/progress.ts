@@ -1,5 +1,5 @@
-// How far a job is: stored in `progress.json` for `pennon import status` in another terminal, and printed by the running
-// command. Source: docs/wire/import.md §2.8.
+// The progress of a job: stored in `progress.json` for `pennon import status` in another terminal, and printed by the
+// running command. Source: docs/wire/import.md §2.8.
 
 import { allowNull, type DeepReadonly, type Static, Type } from '../records/file-schema.ts'
 
@@ -69,7 +69,7 @@ export class ProgressTracker {
   /** Samples of the last ten seconds, at least a second apart. */
   #points: { readonly ms: number; readonly records: number }[] = []
   #state: ProgressState = createEmptyState('plan')
-  /** The work on this stage that earlier runs did. */
+  /** How much of this stage earlier runs have done. */
   #earlier = { records: 0, bytes: 0 }
 
   constructor(options: FiguresOptions) {
@@ -141,7 +141,7 @@ export class ProgressTracker {
     }
   }
 
-  /** @param doneHere records of this run. */
+  /** @param doneHere how many records this run has processed. */
   #recentRate(nowMs: number, doneHere: number): number {
     if (nowMs - (this.#points.at(-1)?.ms ?? 0) >= 1_000) this.#points.push({ ms: nowMs, records: doneHere })
     while (this.#points.length > 1 && this.#points[1]!.ms <= nowMs - windowMs) this.#points.shift()

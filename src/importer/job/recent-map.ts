@@ -6,7 +6,7 @@ interface Entry<Value> {
   readonly weight: number
 }
 
-/** Overhead of an entry, in characters. */
+/** The memory that an entry takes in addition to its value, in characters. */
 const entryWeight = 100
 
 export class RecentMap<Value> {
@@ -40,7 +40,7 @@ export class RecentMap<Value> {
     this.#old.delete(key)
   }
 
-  /** A stale entry in the older generation may stay: `get` looks in the younger one first. */
+  /** A stale entry with this key may stay in the older generation, since `get` looks in the younger one first. */
   #put(key: string, entry: Entry<Value>): void {
     const added = entry.weight - (this.#young.get(key)?.weight ?? 0)
     if (this.#youngWeight + added <= this.#weightMax) this.#youngWeight += added

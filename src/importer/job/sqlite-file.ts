@@ -7,7 +7,7 @@ export class SqliteFile<S = void> implements Disposable {
   readonly sql: Database.Database
   protected readonly statements: S
 
-  /** @param setUp SQL for each opening. */
+  /** @param setUp SQL that runs each time the file is opened. */
   constructor(file: string | Buffer, setUp: string, prepare: (sql: Database.Database) => S) {
     this.sql = new Database(file)
     try {
@@ -37,12 +37,12 @@ export class SqliteFile<S = void> implements Disposable {
   }
 }
 
-/** The content of a file is not what an import writes. */
+/** Thrown when a file's content is not what an import writes. */
 export class ContentDamage extends Error {
   readonly code = 'SQLITE_CORRUPT'
 }
 
-/** SQLITE_ERROR counts as damage because statements fail with it on a file with other tables. */
+/** SQLITE_ERROR counts as damage, since statements fail with it if the file does not have the expected tables. */
 export function isSqliteDamage(error: unknown): boolean {
   return hasCode(error, /^SQLITE_(NOTADB|CORRUPT|ERROR)/)
 }

@@ -15,7 +15,7 @@ export const stagedPartSchema = Type.Object({
   /** Hash of the compressed bytes; `bytes` is their number. */
   sha256: Type.String(),
   bytes: Type.Number(),
-  /** Lines of the part, one record or generated event each. */
+  /** The number of lines in the part, each with one record or generated event. */
   records: Type.Number(),
   /** Microseconds since 1970; null if no record has a time. */
   firstUs: allowNull(Type.Number()),
@@ -24,7 +24,10 @@ export const stagedPartSchema = Type.Object({
 /** A part as recorded in the manifest. */
 export type StagedPart = Readonly<Static<typeof stagedPartSchema>>
 
-/** The parts of events made from several records come first. Source: docs/wire/import.md §2.5. */
+/**
+ * Whether the part has generated events, which are made from several records and sent first. Source: docs/wire/import.md
+ * §2.5.
+ */
 export function isGeneratedPart({ id }: { readonly id: string }): boolean {
   return id.startsWith('groups/') || id.startsWith('links/')
 }
@@ -42,7 +45,7 @@ export type StagedResult =
       readonly kind: 'events'
       readonly events: readonly ImportedEvent[]
       readonly notes: readonly RecordNote[]
-      /** Names of fields that did not make it into any event. */
+      /** Names of the record's fields that are in none of its events. */
       readonly dropped: readonly string[]
     }
   | {
@@ -56,7 +59,7 @@ export type StagedResult =
   | { readonly kind: 'collapsed' }
 
 export interface RecordSource {
-  /** Only the beginning of a record that is very long and not JSON. */
+  /** The record's text; only its beginning if the record is very long and not JSON. */
   readonly text: string
   /** The hash of the record's bytes in the raw file, in hex. */
   readonly sha256: string
@@ -65,7 +68,7 @@ export interface RecordSource {
   /** The cells of a CSV row; absent for other formats. */
   readonly row?: {
     readonly columns: readonly string[]
-    /** By column name, without empty cells; null if the number of cells does not match the columns. */
+    /** The cells by column name, without empty cells; null if the row has more or fewer cells than there are columns. */
     readonly cells: JsonObject | null
   }
 }
@@ -77,7 +80,7 @@ export interface StagedOutcome {
   readonly raw: RawPosition
   /** The record's number in its file, from 1; absent for a generated event. */
   readonly ordinal?: number
-  /** Size of the record in the raw file, roughly. */
+  /** Approximate size of the record in the raw file. */
   readonly textBytes: number
   /** The record in the raw file, for rejects and samples. */
   readonly source: () => RecordSource

@@ -15,7 +15,7 @@ const magic = Buffer.from('Obj\x01', 'latin1')
 const avroFile = 'the Avro file'
 const syncBytes = 16
 const longBytesMax = 10
-/** Writers use blocks of some ten kilobytes. A block may be in memory twice. */
+/** Writers use blocks of some ten kilobytes. The limit is needed since a block may be in memory twice. */
 const blockBytesMax = recordBytesMax
 /** Largest metadata in a header. Schemas are far smaller. */
 const headerBytesMax = 16 * 2 ** 20
@@ -124,7 +124,7 @@ function unpackSnappy(block: Buffer): Buffer {
 
 function toDamage(error: Error): CompressionDamage {
   if (error instanceof CompressionDamage) return error
-  // A failure of the disk, not damage of the file.
+  // An error of a system call means that the disk has failed, not that the file is damaged.
   if ((error as NodeJS.ErrnoException).syscall !== undefined) throw error
   return new CompressionDamage(`${avroFile} cannot be read: ${error.message}`)
 }

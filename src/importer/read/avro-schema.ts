@@ -15,7 +15,7 @@ import {
   toUuidValue,
 } from './typed-records.ts'
 
-/** The schema contains each name once, but the JSON of a record repeats it with every value. */
+/** Bounds the JSON of a record, which repeats a name with every value, whereas the schema contains each name once. */
 const recordNameCharsMax = recordBytesMax
 
 /** Reads the binary encoding sequentially. */
@@ -57,7 +57,7 @@ export class AvroCursor {
   /** @throws RangeError when fewer bytes remain. */
   bytes(count: number): Buffer {
     const end = this.at + count
-    // A schema can contain any number as the size of a value.
+    // Also checks for numbers that are not lengths, since a schema may give any number as the size of a value.
     if (!(Number.isSafeInteger(count) && count >= 0 && end <= this.#bytes.length))
       throw new RangeError('a value is longer than what holds it')
     const bytes = this.#bytes.subarray(this.at, end)
@@ -65,7 +65,7 @@ export class AvroCursor {
     return bytes
   }
 
-  /** An integer in zigzag encoding, seven bits to a byte. */
+  /** Reads an integer in zigzag encoding, seven bits per byte. */
   long(): bigint {
     let value = 0n
     for (let shift = 0n; shift < 70n; shift += 7n) {
@@ -76,7 +76,7 @@ export class AvroCursor {
     throw new RangeError('an integer has more than ten bytes')
   }
 
-  /** A length or an index. */
+  /** Reads a length or an index. */
   size(): number {
     return Number(this.long())
   }
@@ -84,7 +84,7 @@ export class AvroCursor {
   /** Calls `readItem` for each item of a list or a map. Items come in blocks, the last of which is empty. */
   forEachItem(readItem: () => void): void {
     for (let count = this.size(); count !== 0; count = this.size()) {
-      // A negative count is followed by the size of the block.
+      // After a negative count comes the size of the block, which is skipped.
       if (count < 0) this.long()
       this.countValues(Math.abs(count))
       for (let left = Math.abs(count); left > 0; left--) readItem()

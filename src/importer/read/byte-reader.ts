@@ -10,7 +10,7 @@ export class CompressionDamage extends Error {
   }
 }
 
-/** @param what the name of what ends too early. */
+/** @param what what ends too early, for the message. */
 export function createTruncationError(what: string): CompressionDamage {
   return new CompressionDamage(`${what} is cut off`, 'truncated_record')
 }
@@ -51,7 +51,7 @@ export class ByteReader {
     return bytes
   }
 
-  /** @param what is read, for the message. @throws PackingDamage when fewer bytes remain. */
+  /** @param what what is read, for the message. @throws CompressionDamage when fewer bytes remain. */
   async takeExactly(count: number, what: string): Promise<Buffer> {
     const bytes = await this.take(count)
     if (bytes.length < count) throw createTruncationError(what)

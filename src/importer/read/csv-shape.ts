@@ -5,13 +5,13 @@ import { type CsvDelimiter, type CsvRowEnd, type CsvShape, csvDelimiters, splitC
 import type { ByteReader } from './byte-reader.ts'
 import { createRowEndFinder } from './split-records.ts'
 
-/** How much of a header is examined. */
+/** How many bytes of a header are examined. */
 export const headerBytesMax = 64 * 1024
 const { quote, carriageReturn } = ascii
 
 /**
- * Takes nothing from the reader, and waits only for its first line. @param sampledBytes waits for this many bytes instead,
- * to find out from the rows how quotes are escaped.
+ * Looks at the reader's first bytes without taking them; waits for its first line only. @param sampledBytes how many bytes
+ * to wait for instead, to find out from the rows how quotes are escaped.
  */
 export async function detectCsvShape(reader: ByteReader, sampledBytes = 0): Promise<CsvShape> {
   const line = await reader.peekLine(headerBytesMax)
@@ -28,10 +28,10 @@ export async function detectCsvShape(reader: ByteReader, sampledBytes = 0): Prom
 }
 
 /**
- * Spreadsheets use semicolons in locales with a decimal comma, and only the header of a file shows it.
+ * Spreadsheets use semicolons in locales with a decimal comma, and only the header of a file shows which delimiter it uses.
  * @param header the first line; more than that if the line ends in a lone carriage return. @returns the delimiter that
- * occurs most often outside quotes. Between equal delimiters, the first is taken, so the result for a header with one
- * column is the comma.
+ * occurs most often outside quotes. If several delimiters occur equally often, the first is taken, so a header with one
+ * column yields the comma.
  */
 function detectCsvDelimiter(header: Buffer): CsvDelimiter {
   const counts = new Map<string, number>()
@@ -75,7 +75,7 @@ export function isSeparatorLine(bytes: Uint8Array): boolean {
   return bytes.length <= separatorLineBytesMax && separatorLine.test(Buffer.from(bytes).toString('latin1'))
 }
 
-/** Optionally with a byte order mark, whose bytes are read as Latin-1. */
+/** May begin with the bytes of a UTF-8 byte order mark, since the line is decoded as Latin-1. */
 const separatorLine = /^(?:\xef\xbb\xbf)?sep=[,;\t|]\r*\n?$/i
 const separatorLineBytesMax = 20
 

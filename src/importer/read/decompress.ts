@@ -19,8 +19,8 @@ const engines = {
 export type StreamCompression = keyof typeof engines
 
 /**
- * Leaves the bytes after the compressed data in the reader.
- * @throws PackingDamage after yielding all data before the damage.
+ * Leaves the bytes after the compressed data in the reader. @throws CompressionDamage after yielding all data before the
+ * damage.
  */
 export async function* decompressBytes(packed: ByteReader, packing: StreamCompression): AsyncGenerator<Buffer> {
   const engine = engines[packing]() as Duplex & Zlib
@@ -35,7 +35,7 @@ export async function* decompressBytes(packed: ByteReader, packing: StreamCompre
     for (;;) {
       const unpacked = engine.read() as Buffer | null
       if (unpacked !== null) yield unpacked
-      else if (engine.errored !== null) throw toPackingDamage(engine.errored, packing)
+      else if (engine.errored !== null) throw toCompressionDamage(engine.errored, packing)
       else if (engine.readableEnded) break
       else if (!takesInput) {
         await change.promise
@@ -48,7 +48,7 @@ export async function* decompressBytes(packed: ByteReader, packing: StreamCompre
           last = next
           fedBytes += next.length
           engine.write(next, () => {
-            // An engine that leaves bytes has reached its end and is about to emit `end`.
+            // An engine that leaves bytes unused has reached the end of the compressed data and is about to emit `end`.
             takesInput = countLeftBytes() === 0
             change.resolve()
           })
@@ -61,7 +61,7 @@ export async function* decompressBytes(packed: ByteReader, packing: StreamCompre
   }
 }
 
-function toPackingDamage(error: Error & { code?: string }, packing: StreamCompression): CompressionDamage {
+function toCompressionDamage(error: Error & { code?: string }, packing: StreamCompression): CompressionDamage {
   return error.code === 'Z_BUF_ERROR' || error.message === 'unexpected end of file'
     ? createTruncationError(`the ${packing} data`)
     : new CompressionDamage(`the ${packing} data is damaged: ${error.message}`)
@@ -77,8 +77,7 @@ const hasComment = 0x10
 /**
  * Decompresses a gzip file of one or more members, and ignores zero bytes after the last one. Headers and checksums are
  * read here, because Node's gzip engine discards the end of a member if its checksum is wrong or if other data follows.
- * Source: RFC 1952.
- * @throws PackingDamage after yielding all data before the damage.
+ * Source: RFC 1952. @throws CompressionDamage after yielding all data before the damage.
  */
 export async function* decompressGzipMembers(packed: ByteReader): AsyncGenerator<Buffer> {
   do {

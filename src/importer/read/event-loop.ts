@@ -1,11 +1,11 @@
-// Lets long loops run signals and timers, which a loop blocks as long as it awaits nothing outside this process.
+// Lets signals and timers run during long loops, which block them as long as they await nothing outside this process.
 
 import { setImmediate } from 'node:timers/promises'
 
 const everyMs = 50
 let lastMs = 0
 
-/** Whether such a loop should call `yieldToEventLoop` in this step. */
+/** Whether a long loop should call `yieldToEventLoop` in its current step. */
 export function isYieldDue(): boolean {
   return performance.now() - lastMs > everyMs
 }

@@ -13,7 +13,7 @@ type Place = 'before values' | 'between' | 'nested' | 'word' | 'rest of line'
 export class JsonValues {
   #place: Place
   isInList: boolean
-  /** Where the last value starts, counted from the previous end; null if only separators were found. */
+  /** Where the last value starts, counted from the end of the value before it; null if only separators were found. */
   valueStart: number | null = null
   /** Whether there was a value outside lists that is not an object. */
   hasOther = false
@@ -28,7 +28,7 @@ export class JsonValues {
   /** Whether the open list, or the value outside lists, contains a line end. */
   #spansLines = false
   #isListEmpty = true
-  /** Whether the object outside lists contains a name. */
+  /** Whether the current object outside lists contains a name. */
   #hasName = false
   #isLineBegin: boolean
   readonly #isFile: boolean
@@ -51,9 +51,9 @@ export class JsonValues {
   }
 
   /**
-   * Finds the byte after the next value, or after a list that was still open when the next line opened another list. @param
-   * from the last end, since the byte after a value may start another value.
-   * @param earlierBytes how many bytes since that end are in earlier chunks.
+   * Finds the index after the next value, or after a list that was still open when the next line opened another list.
+   * @param from the index returned last, or 0 in a new chunk. @param earlierBytes how many bytes since the previous end are
+   * in earlier chunks.
    * @returns -1 if it is not in these bytes.
    */
   nextEnd(bytes: Uint8Array, from: number, earlierBytes = 0): number {
@@ -119,7 +119,7 @@ export class JsonValues {
     return true
   }
 
-  /** @returns whether the value ends with that byte. */
+  /** @returns whether the value ends with this byte. */
   #stepNested(unit: number): boolean {
     if (unit === lineFeed) this.#spansLines = true
     if (this.#isText) {

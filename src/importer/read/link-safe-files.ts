@@ -1,5 +1,5 @@
-// Writes files of an import. Their names are fixed, so an existing link could redirect a write anywhere; links are
-// never followed.
+// Writes files of an import. The names are predictable, so that somebody could place a link there to redirect a write;
+// links are never followed.
 
 import { appendFileSync, closeSync, constants, openSync, rmSync } from 'node:fs'
 

@@ -16,20 +16,23 @@ import { parquetHeader } from 'hyparquet/src/column.js'
 
 /** Including statistics. */
 const headerBytesMax = 64 * 1024
-/** The parsed footer takes a hundred times its size in memory. */
+/** Limits the footer, since its parsed form takes a hundred times its size in memory. */
 const footerBytesMax = 64 * 1024 * 1024
 /** The length of the footer and the magic number. */
 const trailerBytes = 8
-/** Writers start a new page after a mebibyte or so. A larger claim must be plausible for the packed size. */
+/**
+ * Writers start a new page after a mebibyte or so. A header that states a larger size must be plausible for the packed
+ * size.
+ */
 const pageBytesMax = 64 * 1024 * 1024
 /** Deflate compresses no better than this, Snappy and LZ4 less well; zstd and Brotli exceed it only for repeated data. */
 const unpackedPerByteMax = 1_032
-/** Runs of one value and missing values take no bytes, so a tiny page can hold many; all must fit in memory. */
+/** Repeated and missing values take no bytes, so a tiny page can contain any number of values; all must fit in memory. */
 const pageValuesMax = 16 * 1024 * 1024
-/** A single value takes at least one bit. */
+/** A value that is not part of a run takes at least one bit. */
 const valuesPerByteMax = 8
 
-/** Reads the footer. @throws Error for an implausible one. */
+/** Reads the footer. @throws Error for an implausible footer. */
 export async function readParquetMetadata(file: AsyncBuffer): Promise<FileMetaData> {
   const trailerAt = Math.max(0, file.byteLength - trailerBytes)
   const trailer = new DataView(await file.slice(trailerAt))
@@ -42,7 +45,10 @@ export async function readParquetMetadata(file: AsyncBuffer): Promise<FileMetaDa
   return parquetMetadata(end)
 }
 
-/** @throws Error when the groups' row counts contradict that of the file, or when a group lacks columns of the schema. */
+/**
+ * @throws Error when the row counts of the groups do not add up to the file's row count, or when a group lacks columns of
+ * the schema.
+ */
 export function checkRowGroups({ num_rows, row_groups }: FileMetaData, schema: SchemaTree): void {
   if (row_groups.reduce((sum, group) => sum + group.num_rows, 0n) !== num_rows)
     throw new Error('its row groups do not add up to its number of rows')
@@ -50,7 +56,7 @@ export function checkRowGroups({ num_rows, row_groups }: FileMetaData, schema: S
   for (const { columns, num_rows } of row_groups) {
     if (num_rows < 0n) throw new Error('a row group has a negative number of rows')
     const names = new Set(columns.map(({ meta_data }) => meta_data?.path_in_schema.join('\0')))
-    // `checkColumnPages` reports the groups that have columns without metadata.
+    // Ignores groups that have columns without metadata, since `checkColumnPages` reports them.
     if (!names.has(undefined) && !leaves.isSubsetOf(names)) throw new Error('a row group lacks columns of the schema')
   }
 }
@@ -71,7 +77,7 @@ export async function checkColumnPages(file: AsyncBuffer, { columns, num_rows }:
   }
 }
 
-/** hyparquet finds page headers by the offset index, so the index must list only pages whose headers were checked. */
+/** Checks the offset index, by which hyparquet finds page headers: it must list only pages whose headers were checked. */
 async function checkPageList(file: AsyncBuffer, chunk: ColumnChunk, pages: ReadonlySet<number>): Promise<void> {
   const { offset_index_offset: from, offset_index_length: length } = chunk
   if (!from || !length) return
@@ -113,7 +119,7 @@ function countPageValues(header: PageHeader, { num_values, total_uncompressed_si
   const page = data_page_header ?? v2 ?? dictionary_page_header
   if (page === undefined) return 0n
   const levelBytes = v2 === undefined ? 0 : v2.definition_levels_byte_length + v2.repetition_levels_byte_length
-  // A count that the header lacks is undefined or NaN despite its type, and then fails `isCountWithin`.
+  // A count that is missing in the header is undefined or NaN, despite its type; `isCountWithin` then returns false.
   const isPossible =
     isCountWithin(page.num_values, Number(num_values)) &&
     isCountWithin(uncompressed_page_size, Number(total_uncompressed_size)) &&
@@ -121,7 +127,7 @@ function countPageValues(header: PageHeader, { num_values, total_uncompressed_si
     isCountWithin(v2?.num_rows ?? 0, page.num_values) &&
     page.encoding !== undefined
   if (!isPossible) throw new Error('a page has more values than its column')
-  // Memory is allocated for what a page claims, before its bytes are read.
+  // Checks the page's stated sizes, since memory is allocated for them before the page's bytes are read.
   const { compressed_page_size } = header
   const values = page.num_values
   if (uncompressed_page_size > Math.max(pageBytesMax, compressed_page_size * unpackedPerByteMax))
@@ -180,7 +186,7 @@ function checkThrift(bytes: Uint8Array): void {
     const head = readByte()
     const type = head & 0x0f
     const count = head >> 4 === longList ? readVarint() : head >> 4
-    // Each item takes at least a byte; within a list, even a boolean does.
+    // Each item of a list takes at least a byte, even a boolean.
     if (count > bytes.length - at) throw new Error(`a list in its metadata claims to hold ${count} values`)
     for (let left = count; left > 0; left--)
       if (type === types.true || type === types.false) readByte()

@@ -31,7 +31,7 @@ const sliceRowsMax = 20_000
 /** Rows without values take hardly any bytes, so a small file could claim any number of them. */
 const emptyRowsMax = 100_000
 
-/** hyparquet itself supports Snappy. */
+/** Snappy is not listed, since hyparquet supports it itself. */
 const unpackers: Compressors = {
   GZIP: createBoundedUnpacker(gunzipSync),
   ZSTD: createBoundedUnpacker(zstdDecompressSync),
@@ -42,11 +42,11 @@ const unpackers: Compressors = {
 
 type Unpacker = (input: Uint8Array, options: { readonly maxOutputLength: number }) => Uint8Array
 
-/** Stops at the page's stated size: a page of a few megabytes could unpack to more than fits in memory. */
+/** Unpacks no more than the page's stated size: a page of a few megabytes could unpack to more than fits in memory. */
 function createBoundedUnpacker(unpack: Unpacker): (input: Uint8Array, outputBytes: number) => Uint8Array {
   return (input, outputBytes) => {
     try {
-      // Node does not accept 0. If a page then has one byte too many, hyparquet notices.
+      // Node does not accept a maximum of 0. If a page then unpacks to one byte too many, hyparquet notices.
       return unpack(input, { maxOutputLength: Math.max(1, outputBytes) })
     } catch (cause) {
       if ((cause as NodeJS.ErrnoException).code !== 'ERR_BUFFER_TOO_LARGE') throw cause
@@ -59,14 +59,14 @@ export function isParquet(beginning: Buffer): boolean {
   return beginning.equals(magic) || beginning.equals(encryptedMagic)
 }
 
-/** @param object how records name the file. */
+/** @param object the file's name in the positions of its records. */
 export async function* readParquetRecords(path: string, object: string): AsyncGenerator<ReadRecord> {
   await using handle = await open(path)
   const file = createFileBuffer(handle, (await handle.stat()).size)
-  // Any error of hyparquet is a fault of the file, unless the disk failed.
+  // Any error of hyparquet counts as damage to the file, unless the disk failed.
   yield* addRecordPositions(object, readSlices(file), async error => {
     if (file.diskError !== null) throw file.diskError
-    // A truncated file lacks the magic number at its end.
+    // Looks for the magic number at the end of the file, which a truncated file lacks.
     const end = Buffer.from(await file.slice(Math.max(0, file.byteLength - magic.length)))
     const reason = isParquet(end) ? 'compressed_input' : 'truncated_record'
     return new CompressionDamage(`the Parquet file cannot be read: ${error.message}`, reason)
@@ -92,7 +92,7 @@ async function* readSlices(file: AsyncBuffer): AsyncGenerator<Iterable<TypedReco
   }
   for (const { rowStart, rowEnd, group } of planSlices(stored)) {
     if (group !== null) await checkColumnPages(file, group)
-    // Reading rows that take no bytes never waits for the disk, and would block signals and timers.
+    // Lets signals and timers run: reading rows that take no bytes never waits for the disk, and would block them.
     await yieldToEventLoop()
     const rows = Array.from({ length: rowEnd - rowStart }, (): Record<string, unknown> => ({}))
     for (const column of columns) {
@@ -104,7 +104,7 @@ async function* readSlices(file: AsyncBuffer): AsyncGenerator<Iterable<TypedReco
         compressors: unpackers,
         utf8: false,
         useOffsetIndex: true,
-        // Only called for INT96: `toHyparquetSchema` removes the types of all other times.
+        // hyparquet calls this only for INT96, since `toHyparquetSchema` removes the types of all other times.
         parsers: { timestampFromNanoseconds: nanoseconds => nanoseconds },
         rowStart,
         rowEnd,
@@ -116,8 +116,8 @@ async function* readSlices(file: AsyncBuffer): AsyncGenerator<Iterable<TypedReco
 }
 
 /**
- * The group without columns that have the name of an earlier column. hyparquet would return only the values of the first
- * such column, but read all of them, and an error in another column would end the process.
+ * The group without columns that have the same name as an earlier column. Of columns with one name, hyparquet would read
+ * all but return only the first, and an error in any other would end the process.
  */
 function withDistinctColumns(group: RowGroup): RowGroup {
   const byName = Map.groupBy(group.columns, ({ meta_data }) => meta_data?.path_in_schema.join('\0'))
@@ -130,8 +130,8 @@ function isEmpty(row: Readonly<Record<string, unknown>>): boolean {
 }
 
 /**
- * Slices of rows that never cross a group, since a column is read group by group. Only the first slice of a group names the
- * group.
+ * Divides the rows into slices that never span two groups, since a column is read group by group. Only the first slice of a
+ * group names the group.
  */
 function* planSlices({ row_groups }: FileMetaData) {
   let groupStart = 0

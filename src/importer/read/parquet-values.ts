@@ -18,7 +18,7 @@ import {
   toUuidValue,
 } from './typed-records.ts'
 
-/** Types that are converted here, and removed from hyparquet's schema. */
+/** Types that this file converts itself, and removes from the schema for hyparquet. */
 const ownTypes = new Set('DECIMAL DATE TIME TIMESTAMP JSON BSON UUID INTERVAL GEOMETRY GEOGRAPHY'.split(' '))
 const ownConvertedTypes = /^(?:DECIMAL|DATE|TIME_|TIMESTAMP_|JSON|BSON|INTERVAL)/
 
@@ -37,7 +37,7 @@ export function toHyparquetSchema(schema: readonly SchemaElement[]): SchemaEleme
 
 type Convert = (value: never) => JsonValue
 
-/** Create it once per file. */
+/** Creates the function that converts a row to JSON; call this once per file. */
 export function createRowConverter({ children }: SchemaTree): (row: Record<string, unknown>) => JsonObject {
   const fields = children.map(child => [child.element.name, createConverter(child)] as const)
   return row => {
@@ -83,7 +83,7 @@ function createLeafConverter(element: SchemaElement): Convert {
   const digits = timeDigits[unit ?? ''] ?? 3
   switch (kind) {
     case 'TIMESTAMP': {
-      // Without the newer logical type there is no information about zones; writers then mean instants.
+      // Without the newer logical type, the file does not say whether times are instants; writers then mean instants.
       const isUtc = logical === undefined || !('isAdjustedToUTC' in logical) || logical.isAdjustedToUTC
       return (count: bigint) => toTimestampValue(BigInt(count), digits, isUtc)
     }
@@ -101,7 +101,7 @@ function createLeafConverter(element: SchemaElement): Convert {
     case 'JSON':
       return (bytes: Uint8Array) => parseJsonOrText(toBytesValue(bytes))
   }
-  // Nanoseconds, from the parser passed to hyparquet.
+  // Gets nanoseconds, from the `timestampFromNanoseconds` parser that is passed to hyparquet.
   if (type === 'INT96') return (nanoseconds: bigint) => toTimestampValue(nanoseconds, 9, true)
   return type === 'FLOAT' ? (value: number) => toFloatValue(value) : toJsonValue
 }

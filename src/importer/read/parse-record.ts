@@ -60,9 +60,7 @@ export function parseCsvRow(row: Uint8Array, header: CsvHeader): ParsedSourceRec
   })
 }
 
-/**
- * Whether a row also fits the header in the dialect with the opposite `hasEscapes`, with different cells or an earlier end.
- */
+/** Whether a row would also fit the header with the opposite `hasEscapes`, but with different cells or an earlier end. */
 export function fitsOtherQuoting(row: string, { columns, delimiter, hasEscapes = false }: CsvHeader): boolean {
   if (!row.includes('\\"')) return false
   const other = extractFirstRow(row, delimiter, !hasEscapes)
@@ -72,7 +70,10 @@ export function fitsOtherQuoting(row: string, { columns, delimiter, hasEscapes =
   return own === null || cells.some((cell, index) => cell !== own[index])
 }
 
-/** A row whose quotes were misread may contain the following rows. @returns null if a quote is not closed. */
+/**
+ * Extracts the first row of a text that a misread quote may have extended over several rows. @returns null if a quote is
+ * not closed.
+ */
 function extractFirstRow(rows: string, delimiter: CsvDelimiter = ',', hasEscapes: boolean): string | null {
   const bytes = Buffer.from(`${rows}\n`)
   const end = createRowEndFinder({ delimiter, rowEnd: '\n', hasEscapes }).next(bytes, 0)
@@ -85,7 +86,10 @@ function readCells(row: string, { delimiter, hasEscapes }: Partial<CsvHeader>): 
   return cells
 }
 
-/** A header with a single column was probably misread, so the message names the known delimiters. */
+/**
+ * Describes a header's columns for a message. A single column was probably misread, so the message names the known
+ * delimiters.
+ */
 function describeColumns({ columns: { length: count }, delimiter = ',' }: CsvHeader): string {
   if (count === 1) return `1 column, without any ${Object.values(delimiterNames).join(', ')}`
   return `${count} columns${delimiter === ',' ? '' : ` between ${delimiterNames[delimiter]}`}`
@@ -103,7 +107,7 @@ export function parseCsvHeader(header: Uint8Array, { delimiter, hasEscapes } = p
 /** Names unnamed columns and renames duplicate ones, so that no cell is lost. */
 function makeNamesDistinct(names: readonly string[]): string[] {
   const distinct = new Set<string>()
-  /** The next number to try for a name. Without it, thousands of equal names would take quadratic time. */
+  /** The next number to try for each name. Without this map, thousands of equal names would take quadratic time. */
   const next = new Map<string, number>()
   for (const [index, written] of names.entries()) {
     const name = written || `column_${index + 1}`
@@ -139,7 +143,10 @@ export function createParseReject(reason: RecordRejectReason, detail?: string): 
 export const nestsTooDeeply = `it nests more than ${recordNestingMax} lists and objects`
 const tooManyValues = `it holds more than ${recordValuesMax} values`
 
-/** V8's position counts from the start of the record, and would be mistaken for a line of the file. */
+/**
+ * Matches the position in V8's message, which counts from the start of the record but would be taken for a line of the
+ * file.
+ */
 const placeInRecord = / \(line \d+ column \d+\)$/
 
 function parseJsonText(text: string): JsonValue {
@@ -155,7 +162,7 @@ function parseJsonText(text: string): JsonValue {
 
 /** Decodes UTF-8, without a byte order mark. @throws RecordReject for compressed bytes and other encodings. */
 function decodeText(bytes: Uint8Array): string {
-  const packer = packers.find(({ magic }) => magic.every((byte, index) => bytes[index] === byte))
+  const packer = compressionMagics.find(({ magic }) => magic.every((byte, index) => bytes[index] === byte))
   if (packer !== undefined) throw new RecordReject('compressed_input', null, `these are bytes of ${packer.name}`)
   if (isUtf16(bytes)) throw new RecordReject('encoding_invalid_utf8', null, 'these are bytes of UTF-16')
   if (!isUtf8(bytes)) throw new RecordReject('encoding_invalid_utf8', null)
@@ -176,8 +183,8 @@ function isUtf16(bytes: Uint8Array): boolean {
 
 const utf16Looked = 32
 
-/** Magic numbers of compressed files, also after a program has converted them from Latin-1 to UTF-8. */
-const packers = [
+/** Magic numbers of compressed files, as they are and as a program has converted them from Latin-1 to UTF-8. */
+const compressionMagics = [
   ['gzip', '\x1f\x8b'],
   ['zstd', '\x28\xb5\x2f\xfd'],
   ['zip', 'PK\x03\x04'],

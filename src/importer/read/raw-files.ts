@@ -33,7 +33,7 @@ export async function findRawFiles(paths: readonly string[], rules: FolderRules 
   return [...found.values()]
 }
 
-/** @throws Error for a pipe and the like, which can be read only once, although every stage reads the file. */
+/** @throws Error for a pipe or device, which may be readable only once, whereas every stage reads the file again. */
 async function isFolder(path: string): Promise<boolean> {
   const kind = await stat(path)
   if (!kind.isDirectory() && !kind.isFile())
@@ -41,7 +41,7 @@ async function isFolder(path: string): Promise<boolean> {
   return kind.isDirectory()
 }
 
-/** Equal for all names of a file, whether symbolic or hard links. */
+/** Returns a text that is equal for all names of a file, whether symbolic or hard links. */
 async function findFileIdentity(path: string): Promise<string> {
   const { dev, ino } = await stat(path, { bigint: true })
   // Some network file systems have no inode numbers.

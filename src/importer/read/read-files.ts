@@ -23,7 +23,10 @@ export interface SpoolOptions {
 }
 
 export interface ReadOptions {
-  /** Where compressed Parquet is unpacked, since it must be read from its end. Created when needed. */
+  /**
+   * Where compressed Parquet files are unpacked, since Parquet must be read from its end. The folder is created when
+   * needed.
+   */
   readonly spool: SpoolOptions
   /** Format of text files. Default: detected for each file. A JSON list is always detected. */
   readonly format?: 'json' | 'csv'
@@ -95,7 +98,7 @@ async function* readParquet(unpacked: UnpackedFile, file: RawFile, { spool }: Re
   }
 }
 
-/** @throws PackingDamage for more than `bytesMax` bytes. */
+/** @throws CompressionDamage for more than `bytesMax` bytes. */
 async function unpackToDisk(
   { bytes }: UnpackedFile,
   copy: string,

@@ -15,16 +15,16 @@ export interface RawPosition {
 }
 
 export interface ReadRecord {
-  /** In formats without lines, such as Parquet, `line` is the row number and `byte` is 0. */
+  /** The record's position. In formats without lines, such as Parquet, `line` is the row number and `byte` is 0. */
   readonly raw: RawPosition
   /**
    * The record as in the file, without its line end, at most `recordBytesMax`; for binary formats such as Parquet, its JSON.
    * Shown in rejects.
    */
   readonly bytes: Uint8Array
-  /** Size of the record in the file, if `bytes` is only its beginning. */
+  /** Size of the record in the file, if `bytes` is only the record's beginning. */
   readonly cutLength?: number
-  /** A blank line is skipped, a broken one rejected; no content of a file stops the reading. */
+  /** The parsed record; a blank line is skipped, and a broken line rejected. No content of a file stops the reading. */
   readonly parsed: ParsedSourceRecord
   /** The header of the record's CSV file. Absent for records of other formats, and until the header was read. */
   readonly header?: CsvHeader

@@ -18,11 +18,14 @@ export interface RawRecord {
   readonly cutLength: number | null
   /** For an element: offset of the value in `bytes`; null if only separators were left. */
   readonly value?: number | null
-  /** For a later part of a long line: `list` if it starts within an open list, otherwise `line`. Null for others. */
+  /**
+   * For a later part of a long line: `list` if the part starts within an open list, otherwise `line`. Null for other
+   * records.
+   */
   readonly within?: 'line' | 'list' | null
 }
 
-/** Far more than the limit of an event, since a record of Matomo is a whole visit. */
+/** Far more than an event may have, since a Matomo record is a whole visit. */
 export const recordBytesMax = 64 * 1024 * 1024
 /** A parsed value takes tens of bytes of memory: a record of empty lists would take thirty times its own size. */
 export const recordValuesMax = 1_000_000
@@ -56,7 +59,7 @@ export async function* splitRecords(
       if (partsBytes > keptOfCutBytes) parts = [Uint8Array.from(Buffer.concat(parts).subarray(0, keptOfCutBytes))]
       partsBytes = Math.min(partsBytes, keptOfCutBytes)
       part = part.subarray(0, keptOfCutBytes - partsBytes)
-      // Even an empty part would keep its chunk in memory.
+      // Does not store an empty part, since even that would keep its chunk in memory.
       if (part.length === 0) return
     }
     parts.push(part)
@@ -101,7 +104,7 @@ interface EndFinder {
   next(chunk: Uint8Array, from: number, earlierBytes: number): number
   /** Whether a quote, a value or the list is open. */
   isOpen(): boolean
-  /** More about the last record that ended. Called once per record. */
+  /** Returns the last record's `value` and `within`. Called once per record. */
   takePlace?(): Pick<RawRecord, 'value' | 'within'>
 }
 
@@ -109,7 +112,7 @@ interface EndFinder {
 export function createRowEndFinder({ delimiter, rowEnd, hasEscapes }: CsvShape) {
   const [between, end] = [delimiter.charCodeAt(0), rowEnd.charCodeAt(0)]
   let place: 'beginning' | 'plain' | 'quoted' | 'escaped' | 'behind quote' | 'behind escaped quote' = 'beginning'
-  /** How much of a byte order mark was read. */
+  /** How many bytes of a byte order mark were read. */
   let markBytes = 0
   const consumeQuoted = (unit: number): void => {
     if (unit === quote) place = 'behind quote'
@@ -162,11 +165,11 @@ function createElementEndFinder(): EndFinder {
 
 /**
  * Lines of any content. A line longer than `lineBytesMax` is also split where a value in it ends, so that a file without
- * line ends is not a single record. The line is only split after lists and objects. Any other value shows that the line may
- * have lost its beginning; elements of nested lists would be taken for records.
+ * line ends is not a single record. The line is split only after lists and objects. After any other value it is not split,
+ * since the line may have lost its beginning: elements of nested lists would then be taken for records.
  */
 function createValueLineEndFinder(lineBytesMax: number): EndFinder {
-  /** Set while a line is read byte by byte. */
+  /** Not null while a long line is read byte by byte. */
   let values: JsonValues | null = null
   let within: 'line' | 'list' | null = null
   const next: EndFinder['next'] = (chunk, from, earlierBytes) => {

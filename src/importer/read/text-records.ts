@@ -23,9 +23,9 @@ import type { UnpackedFile } from './unpacked-files.ts'
 export type TextFormat = 'json' | 'array' | 'csv'
 
 const { lineFeed, carriageReturn, blank, openBracket, openBrace } = ascii
-/** How much of a CSV file is examined to find out how its quotes are escaped. */
+/** How many bytes of a CSV file are examined to find out how its quotes are escaped. */
 const sampledBytes = 1024 * 1024
-/** How much blank space may precede the first record. */
+/** How many bytes of blank space may precede the first record. */
 const lookaheadBytes = 1024
 
 /**
@@ -61,18 +61,18 @@ export async function* readTextRecords(
       const byte = record.byte + start
       last = { line, byte, bytes }
       if (parsed === null) continue
-      const isCutOff = isPart && 'rejected' in parsed && isTruncationReason(parsed.rejected.reason, bytes)
+      const isTruncated = isPart && 'rejected' in parsed && isTruncationReason(parsed.rejected.reason, bytes)
       const header = rows.header()
       yield {
         raw: { object, line, byte },
         bytes: removeLineEnd(bytes, lineEnd),
-        parsed: isCutOff ? createParseReject(damage()?.reason ?? 'truncated_record', damage()?.message) : parsed,
+        parsed: isTruncated ? createParseReject(damage()?.reason ?? 'truncated_record', damage()?.message) : parsed,
         table,
         ...(header && { header }),
         ...(record.cutLength !== null && { cutLength: record.cutLength - start }),
       }
-      // The reject of the truncated record already reports the damage.
-      if (isCutOff) return
+      // Adds no reject for the damage, since the reject of the truncated record already reports it.
+      if (isTruncated) return
     }
   }
   const found = damage() ?? (isListOpen ? new CompressionDamage('the list is not closed', 'truncated_record') : null)
@@ -86,9 +86,9 @@ interface ParsedValue {
   /** Offset in the bytes of the RawRecord. */
   readonly start: number
   readonly bytes: Uint8Array
-  /** Null for a value that is not a record, such as the header of CSV. */
+  /** The parsed record; null for a value that is not a record, such as the header of a CSV file. */
   readonly parsed: ParsedSourceRecord | null
-  /** Whether the file ended within it. */
+  /** Whether the file ended within this value. */
   readonly isPart: boolean
 }
 
@@ -101,8 +101,8 @@ function parseLine(line: RawRecord): readonly ParsedValue[] {
   if (cutLength !== null || (within === null && !('rejected' in parsed))) return whole
   const values = new JsonValues('line', within === 'list')
   const found = findValues(bytes, values, isPart)
-  // Other values between objects show that the line has lost its beginning. Each nested object would then be taken for a
-  // record.
+  // Does not split the line if there are other values between objects: the line has then lost its beginning, and each
+  // nested object would be taken for a record.
   if (values.hasOther) return whole
   const isEmptyList = 'rejected' in parsed && parsed.rejected.reason === 'json_not_object'
   const last = found.at(-1)
@@ -168,12 +168,12 @@ export function createRowParser(shape: CsvShape) {
     parseAlone: (record: RawRecord): readonly ParsedValue[] => [
       { start: 0, bytes: record.bytes, parsed: parse(record), isPart: record.ending !== 'complete' },
     ],
-    /** Null before it is read. */
+    /** The header; null before it is read. */
     header: () => header,
   }
 }
 
-/** Whether truncation can be the cause of this reject. */
+/** Whether the truncation of the file can be the cause of this reject. */
 function isTruncationReason(reason: RecordRejectReason, bytes: Uint8Array): boolean {
   if (reason === 'encoding_invalid_utf8') return [1, 2, 3].some(count => isUtf8(bytes.subarray(0, -count)))
   return reason === 'json_syntax' || reason === 'csv_column_count' || reason === 'truncated_record'

@@ -85,7 +85,7 @@ const msPerDay = 86_400_000
 const dateMsMax = 8.64e15
 
 /**
- * @param count since 1970, in units of the last digit.
+ * @param count the time since 1970, in units of the last digit.
  * @param isUtc whether the time is an instant; a local time gets no zone. @returns the count itself if it is outside the
  * range of dates.
  */
@@ -99,13 +99,13 @@ export function toTimestampValue(count: bigint, digits: TimeDigits, isUtc: boole
   return `${text}.${String(fraction).padStart(digits, '0')}${isUtc ? 'Z' : ''}`
 }
 
-/** @param days since 1970. */
+/** @param days the number of days since 1970. */
 export function toDateValue(days: number): JsonValue {
   const ms = days * msPerDay
   return Math.abs(ms) > dateMsMax ? days : new Date(ms).toISOString().slice(0, 10)
 }
 
-/** @param count since midnight, in units of the last digit. */
+/** @param count the time since midnight, in units of the last digit. */
 export function toTimeOfDayValue(count: bigint, digits: TimeDigits): JsonValue {
   const text = toTimestampValue(count, digits, false)
   return typeof text === 'string' ? text.slice(text.indexOf('T') + 1) : text
@@ -137,7 +137,7 @@ const scaleMax = 1_000
 /**
  * @param unscaled the number, or its bytes in big-endian two's complement.
  * @param scale how many digits follow the decimal point.
- * @throws RangeError for sizes beyond these limits, since a tiny file could claim an enormous number.
+ * @throws RangeError for more bytes or digits than any database has, since a tiny file could claim an enormous number.
  */
 export function toDecimalValue(unscaled: bigint | Uint8Array, scale: number): JsonValue {
   if (!Number.isInteger(scale) || Math.abs(scale) > scaleMax)

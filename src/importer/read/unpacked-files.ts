@@ -10,9 +10,9 @@ import { readZipEntries } from './zip-entries.ts'
 export interface UnpackedFile {
   /** See `RawPosition`: names inside archives follow after `!`. */
   readonly object: RawPosition['object']
-  /** Read it before requesting the next file. Ends early at damage. */
+  /** The unpacked file's bytes: read them before requesting the next file. They end early at damage. */
   readonly bytes: ByteReader
-  /** The damage that ended the bytes early; null if there was none so far. */
+  /** Returns the damage that ended the bytes early; null if no damage was found so far. */
   readonly damage: () => CompressionDamage | null
   /** Whether the bytes are those of the file on the disk, unchanged. */
   readonly isUnpackedFile: boolean
@@ -37,7 +37,7 @@ const magics: readonly (readonly [name: string, magic: Buffer])[] = (
   ] as const
 ).map(([name, magic]) => [name, Buffer.from(magic, 'latin1')])
 
-/** @param countMax most files that are read from an archive, including nested ones. */
+/** @param countMax how many files are read from an archive at most, including files in nested archives. */
 export async function* unpackFiles(
   object: string,
   source: ByteReader,
@@ -54,7 +54,7 @@ export async function* unpackFiles(
   }
 }
 
-/** `damage` is what was found so far in these bytes and in the compressed data around them. */
+/** `damage` returns what was found so far in these bytes and in the compressed data around them. */
 type Layer = Pick<UnpackedFile, 'bytes' | 'damage'>
 
 async function* unpackLayers(object: string, { bytes, damage }: Layer, depth: number): AsyncGenerator<UnpackedFile> {
@@ -68,7 +68,7 @@ async function* unpackLayers(object: string, { bytes, damage }: Layer, depth: nu
       checkDepth(depth)
       yield* unpackEntries(object, { bytes, damage }, depth)
     } catch (error) {
-      yield createDamagedFile(object, toPackingDamage(error))
+      yield createDamagedFile(object, toCompressionDamage(error))
     }
 }
 
@@ -76,12 +76,13 @@ async function* unpackEntries(object: string, { bytes, damage }: Layer, depth: n
   for await (const entry of readZipEntries(bytes)) {
     const content = stopAtDamage(entry.bytes)
     if (!entry.name.split('/').some(isHiddenFile)) yield* unpackLayers(`${object}!${entry.name}`, content, depth + 1)
-    // Read the rest, to reach the next entry: the bytes after the files of a nested archive, or a whole hidden file.
+    // Reads the rest of the entry, to reach the next entry: the bytes after the files of a nested archive, or a whole
+    // hidden file.
     for await (const _ of content.bytes);
-    // The archive ends where its truncated entry ends, and already has one reject for that.
+    // The archive ends with its truncated entry, whose reject already reports that.
     if (content.damage()?.reason === 'truncated_record') return
   }
-  // The compressed data around the archive may be truncated after the archive's last file.
+  // Checks again for damage: the compressed data around the archive may be truncated after the archive's last file.
   const found = damage()
   if (found !== null) throw found
 }
@@ -93,7 +94,7 @@ function stopAtDamage(source: AsyncIterable<Buffer>, damageBelow: Layer['damage'
     try {
       yield* source
     } catch (error) {
-      found = toPackingDamage(error)
+      found = toCompressionDamage(error)
     }
   }
   return { bytes: new ByteReader(upToDamage()), damage: () => damageBelow() ?? found }
@@ -110,7 +111,7 @@ async function* decompressLayer(packing: string, bytes: ByteReader, depth: numbe
   }
 }
 
-/** Files that macOS and other programs add to folders and archives. */
+/** Whether the name is that of a hidden file, such as macOS and other programs add to folders and archives. */
 export function isHiddenFile(name: string): boolean {
   return basename(name).startsWith('.') || name === '__MACOSX'
 }
@@ -124,7 +125,7 @@ function checkDepth(depth: number): void {
   if (depth >= depthMax) throw new CompressionDamage(`it is packed more than ${depthMax} times`)
 }
 
-function toPackingDamage(error: unknown): CompressionDamage {
+function toCompressionDamage(error: unknown): CompressionDamage {
   if (error instanceof CompressionDamage) return error
   throw error
 }

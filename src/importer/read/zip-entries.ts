@@ -8,7 +8,9 @@ import { decompressBytes, type StreamCompression } from './decompress.ts'
 
 export interface ZipEntry {
   readonly name: string
-  /** Read it to its end, or not at all, before requesting the next entry. @throws PackingDamage */
+  /**
+   * The unpacked content: read it to its end, or not at all, before requesting the next entry. @throws CompressionDamage
+   */
   readonly bytes: AsyncIterable<Buffer>
 }
 
@@ -19,7 +21,7 @@ const directoryEntry = 0x02014b50
 const directoryEnd = 0x06054b50
 const zip64End = 0x06064b50
 const zip64Locator = 0x07064b50
-/** Signatures that may follow the files. */
+/** Signatures of the headers that may follow the archive's files. */
 const listHeaders = new Set([directoryEntry, directoryEnd, zip64End, zip64Locator, 0x08064b50, 0x05054b50])
 const headerBytes = 30
 const zip64Field = 0x0001
@@ -39,7 +41,7 @@ const packings: ReadonlyMap<number, StreamCompression> = new Map([
 /**
  * @param checksDirectory whether to throw also when the archive is truncated within its central directory, or when the
  * directory does not list all entries.
- * @throws PackingDamage when the archive itself cannot be read further.
+ * @throws CompressionDamage when the archive itself cannot be read further.
  */
 export async function* readZipEntries(archive: ByteReader, { checksDirectory = false } = {}): AsyncGenerator<ZipEntry> {
   for (let entryCount = 0; ; entryCount++) {
@@ -58,10 +60,10 @@ interface EntryHeader {
   readonly flags: number
   readonly method: number
   readonly crc: number
-  /** Size of the packed content; null when only the data descriptor after it has the size. */
+  /** Size of the packed content; null when only the data descriptor after the content contains the size. */
   readonly packedBytes: number | null
   readonly isZip64: boolean
-  /** Whether its content was read to its end. */
+  /** Whether the entry's content was read to its end. */
   isRead: boolean
 }
 
@@ -71,7 +73,7 @@ async function readHeader(archive: ByteReader): Promise<EntryHeader> {
   const name = await archive.takeExactly(fixed.readUInt16LE(26), zipArchive)
   const zip64 = findExtraField(await archive.takeExactly(fixed.readUInt16LE(28), zipArchive), zip64Field)
   const size32 = fixed.readUInt32LE(18)
-  // The extra field starts with the unpacked size.
+  // The zip64 extra field starts with the unpacked size.
   const size = size32 === inZip64 && zip64 !== null && zip64.length >= 16 ? Number(zip64.readBigUInt64LE(8)) : size32
   const text = name.toString(flags & hasUtf8Name ? 'utf8' : 'latin1')
   return {
@@ -109,7 +111,7 @@ async function* readContent(archive: ByteReader, header: EntryHeader): AsyncGene
 
 /**
  * Moves past an entry that was not read or is damaged.
- * @throws PackingDamage when its length is unknown, so that the next entry cannot be found.
+ * @throws CompressionDamage when the entry's length is unknown, so that the next entry cannot be found.
  */
 async function skipContent(archive: ByteReader, header: EntryHeader, start: number): Promise<void> {
   const left = header.packedBytes === null ? -1 : start + header.packedBytes - archive.position
@@ -128,7 +130,7 @@ async function* readStored(archive: ByteReader, { packedBytes }: EntryHeader): A
 async function readDescriptorCrc(archive: ByteReader, { isZip64 }: EntryHeader): Promise<number> {
   if ((await peekSignature(archive)) === dataDescriptor) await archive.take(4)
   const crc = (await archive.takeExactly(4, zipArchive)).readUInt32LE()
-  // Not every writer says whether the lengths have 32 or 64 bits, so the next header decides.
+  // Not every writer says whether the lengths have 32 or 64 bits, so the position of the next header decides.
   const ahead = await archive.peek(16 + 4)
   const known = [8, 16].find(at => ahead.length >= at + 4 && isHeader(ahead.readUInt32LE(at)))
   await archive.takeExactly(known ?? (isZip64 ? 16 : 8), zipArchive)

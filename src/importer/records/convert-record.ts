@@ -22,8 +22,8 @@ export const envelopeBytesMax = 330
 const expansionMax = 12
 
 /**
- * @param textLength length of the record's text; the events of a short record need not be measured.
- * @returns the converter's outcome, with a thrown RecordReject as a value.
+ * @param textLength length of the record's text, since events of a short record are not measured.
+ * @returns the converter's outcome; a RecordReject that the converter throws is returned as a value.
  */
 export function convertRecord(
   converter: Pick<RecordConverter, 'convert'>,
@@ -43,7 +43,7 @@ export function convertRecord(
   }
 }
 
-/** Whether no event can result from the record, which would otherwise count as converted. */
+/** Whether no event can result from the record, so that it must not count as converted. */
 function yieldsNothing({ events, groups = [], links = [] }: ConvertedRecord): boolean {
   return events.length === 0 && groups.length === 0 && !links.some(isIdentityLink)
 }

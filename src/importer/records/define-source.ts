@@ -1,5 +1,5 @@
 // Declares a source, with what all sources share: unknown keys in the configuration are refused, and `event_names` renames
-// events. An export's "Page View" only counts as a page view under the name that the receiver knows. Source:
+// events. For example, an export's "Page View" counts as a page view only under the name that the receiver knows. Source:
 // docs/wire/import.md §1.0 (`event_names`).
 
 import { ImportConfigError, type ImportSource, type RecordConverter, type SourceContext } from './import-source.ts'
@@ -9,8 +9,8 @@ import { eventNamesKey, SourceConfig } from './source-config.ts'
 import type { NameWatch } from './unseen-names.ts'
 
 /**
- * Events whose properties link or describe persons. Renaming an event must not turn it into one of these, or one of
- * these into another.
+ * Events whose properties link or describe persons. An event must not be renamed to one of these names, and these events
+ * must not be renamed.
  */
 const identityEvents = ['$identify', '$create_alias', '$merge_dangerously', '$groupidentify']
 
@@ -35,7 +35,7 @@ export function defineSource(
       const watch = context.unseenNames?.watchEvents(names.keys())
       return {
         ...converter,
-        // The source's own mapping comes first, and uuids do not change.
+        // Renames events after the source's own mapping, without changing their uuids.
         convert: record => renameEvents(observeNames(converter.convert(record), watch), names),
       }
     },

@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { uuidV5 } from '#core/events/uuid-v5.ts'
-import { type JsonObject, parseJson, parsePlainJson } from '#core/json.ts'
+import { type JsonObject, parseJson, parseJsonWithDoubles } from '#core/json.ts'
 import { toCanonicalJson } from './canonical-json.ts'
 import {
   deriveContentUuid,
@@ -64,7 +64,7 @@ describe('canonical JSON', () => {
         const reversed = Object.fromEntries(Object.entries(record).toReversed())
         const text = toCanonicalJson(record as JsonObject)
         assert.equal(toCanonicalJson(reversed as JsonObject), text)
-        assert.deepEqual(parsePlainJson(text), parsePlainJson(JSON.stringify(record)))
+        assert.deepEqual(parseJsonWithDoubles(text), parseJsonWithDoubles(JSON.stringify(record)))
       }),
     )
   })

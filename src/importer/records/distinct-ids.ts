@@ -4,14 +4,14 @@ import { isRawNumber, type JsonValue } from '#core/json.ts'
 import { RecordReject } from './imported-event.ts'
 import { isEmptyValue, isLongerThanCharacters } from './record-fields.ts'
 
-/** In characters, as the service counts them. */
+/** The longest distinct id that can be sent, in characters as the service counts them. */
 const distinctIdLengthMax = 200
 
 const illegalInAnyCase = new Set(
   'anonymous guest distinctid distinct_id id not_authenticated email undefined true false'.split(' '),
 )
 const illegalAsWritten = new Set(['[object Object]', 'NaN', 'None', 'none', 'null', '0'])
-/** Nearly all ids have other lengths and skip the comparison. */
+/** Nearly all ids have a length that no illegal id has, so they skip the comparison of texts. */
 const illegalLengths = new Set([...illegalInAnyCase, ...illegalAsWritten].map(({ length }) => length))
 /** Ids that Mixpanel's own import refuses too. */
 export const illegalForMixpanel: ReadonlySet<string> = new Set(

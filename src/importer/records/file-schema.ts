@@ -7,7 +7,7 @@ import type { JsonObject } from '#core/json.ts'
 export interface SchemaFault {
   /** A JSON pointer; empty for the whole value. */
   readonly at: string
-  /** Completes a sentence that starts with the place, such as `must be string`. */
+  /** The fault, such as `must be string`: completes a sentence that starts with the place. */
   readonly what: string
   /** The keys that a strict object must not have. */
   readonly unknownKeys?: readonly string[]
@@ -54,7 +54,7 @@ function createSchema<T>(what: string, isOfKind: (value: unknown) => boolean): S
   return { faults: value => (isOfKind(value) ? none : faults) }
 }
 
-/** Named as in TypeBox, which validates requests. */
+/** Creates schemas, with the same names as in TypeBox, which validates requests. */
 export const Type = {
   Number: () => createSchema<number>('must be number', Number.isFinite),
   Boolean: () => createSchema<boolean>('must be boolean', value => typeof value === 'boolean'),
@@ -115,7 +115,7 @@ export const Type = {
     },
   }),
   Optional: <T>({ faults }: Schema<T>): OptionalSchema<T> => ({ faults, isOptional: true }),
-  /** For a type that is narrower than its check. */
+  /** Gives a schema a TypeScript type that is narrower than what the schema checks. */
   Unsafe: <T>({ faults }: Schema<unknown>): Schema<T> => ({ faults }),
 }
 

@@ -18,7 +18,8 @@ import type {
 
 /**
  * Returns all events of one record as `events`, in the order of sending: the record's own events, and the groups and links
- * to add, given what the ledger knows from earlier records. Each link that was not made adds a note.
+ * to add, given what the ledger knows from earlier records. Each link that is refused, since the device has another user,
+ * adds a note.
  */
 export function createRecordEvents(source: string, record: ConvertedRecord, ledger: ImportLedger) {
   const groups: ImportedEvent[] = []
@@ -127,7 +128,7 @@ function findChangedProperties({ properties }: PersonSnapshot, before: JsonObjec
   return news
 }
 
-/** The event with more properties in its `$set`; the same event when there are none. */
+/** Returns the event with the added properties in its `$set`; the same event when there are none to add. */
 export function addPersonSetProperties(event: ImportedEvent, added: JsonObject): ImportedEvent {
   if (Object.keys(added).length === 0) return event
   const set = getOwnValue(event.properties, '$set') ?? null
@@ -135,14 +136,14 @@ export function addPersonSetProperties(event: ImportedEvent, added: JsonObject):
   return { ...event, properties: mergeObjects(event.properties, { $set: all }) }
 }
 
-/** For each event that merges persons: the property that names the other id. */
+/** For the name of each event that merges persons: the property that contains the other person's id. */
 const joinedBy: Readonly<Record<string, string>> = {
   $identify: '$anon_distinct_id',
   $create_alias: 'alias',
   $merge_dangerously: 'alias',
 }
 
-/** @returns the id whose person the event merges with its own; null for events that merge no persons. */
+/** @returns the other id whose person the event merges with its own person; null for events that merge no persons. */
 export function findMergedDistinctId({ event, distinctId, properties }: ImportedEvent): string | null {
   const key = Object.hasOwn(joinedBy, event) ? joinedBy[event]! : null
   const id = key === null ? undefined : getOwnValue(properties, key)

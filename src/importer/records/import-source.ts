@@ -1,5 +1,5 @@
-// The interface of a source, which converts the source's records. To add a source, declare it with `defineSource` in a file
-// and add a row to `sources/sources.ts`.
+// The interface of an import source, which converts the records of one product to events. To add a source, declare it with
+// `defineSource` in a file and add a row to `sources/sources.ts`.
 
 import type { JsonObject } from '#core/json.ts'
 import type { Conversion } from './imported-event.ts'
@@ -8,11 +8,11 @@ import type { UnseenNames } from './unseen-names.ts'
 
 /** One parsed record. */
 export interface SourceRecord {
-  /** Keeps number literals, so that 64-bit ids lose no digit. */
+  /** The parsed record; inexact numbers are kept as literals, so that 64-bit ids lose no digit. */
   readonly value: JsonObject
   /** Name of the record's table or file, without folder and extension; null when unknown. */
   readonly table: string | null
-  /** The record's number within its part, from 1. Distinguishes identical records with `keep_identical`. */
+  /** The record's number within its part of the job, from 1. Distinguishes identical records if `keep_identical` is set. */
   readonly ordinal: number
 }
 
@@ -26,11 +26,11 @@ export interface SourceFact {
   readonly value: string
 }
 
-/** Its `nowMs` is the only clock of a converter. */
+/** What a converter knows of its job. A converter reads the current time only from `nowMs`, never from a clock. */
 export interface SourceContext extends TimeWindow {
   /** Finds a fact that `factsOf` returned for any record of the job, or that the configuration contains. */
   readonly findFact: (kind: string, key: string) => string | null
-  /** Set when the caller wants to know which configured names no record has. */
+  /** Set when the caller wants to know which configured names occur in no record. */
   readonly unseenNames?: UnseenNames | undefined
 }
 
@@ -51,7 +51,7 @@ export interface RecordConverter {
 
 export interface ImportSource {
   readonly name: string
-  /** A line for `--help`. */
+  /** One line about the source, for `--help`. */
   readonly summary: string
   /**
    * @param config keys as in docs/wire/import.md, such as `source_timezone`; unknown keys are an error.

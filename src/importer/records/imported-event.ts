@@ -50,7 +50,7 @@ export interface PersonSnapshot {
 }
 
 /**
- * Counted by the rehearsal in addition to events, rejects and skips, as `name` or `name:detail`.
+ * A fact about a record, `name` or `name:detail`, which the rehearsal counts in addition to events, rejects and skips.
  * Source: docs/wire/import.md §1.1 to §1.9, §2.7.
  */
 export type RecordNote = string
@@ -73,7 +73,9 @@ export type ServiceDrop =
   | 'invalid_cookieless_mode'
   | 'invalid_json'
 
-/** Why a record is refused; sending adds other `server_refused:<reason>`. Source: docs/wire/import.md §2.6. */
+/**
+ * Why a record is refused before sending. Sending adds other `server_refused:<reason>`. Source: docs/wire/import.md §2.6.
+ */
 export type RecordRejectReason =
   | `server_refused:${ServiceDrop}`
   | 'compressed_input'

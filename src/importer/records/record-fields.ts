@@ -64,7 +64,7 @@ export function isLongerThanCharacters(text: string, characterCountMax: number):
   return false
 }
 
-/** No product writes records that nest deeper, and recursive code would overflow its stack. */
+/** Records that nest deeper are refused: no product writes them, and recursive code would overflow its stack. */
 export const recordNestingMax = 500
 
 /** Parses JSON in a text field. @returns undefined if the text is not JSON, or nests deeper than a record may. */
@@ -87,7 +87,7 @@ export function putProperties(properties: JsonObject, from: JsonObject): void {
   for (const [key, value] of Object.entries(from)) putProperty(properties, key, value)
 }
 
-/** Adds `$set` and `$set_once` unless they are empty. */
+/** Sets `$set` and `$set_once` among the event's properties, unless they are empty. */
 export function putPersonUpdates(properties: JsonObject, updates: { set?: JsonObject; setOnce?: JsonObject }): void {
   const { set = {}, setOnce = {} } = updates
   for (const [name, update] of [
@@ -100,7 +100,7 @@ export function putPersonUpdates(properties: JsonObject, updates: { set?: JsonOb
   }
 }
 
-/** The properties with these names, without empty ones. */
+/** Returns the properties with these names, except those with empty values. */
 export function pickRecordProperties(properties: JsonObject, keys: readonly string[]): JsonObject {
   const picked: JsonObject = {}
   for (const key of keys) putProperty(picked, key, getOwnValue(properties, key))
@@ -108,8 +108,8 @@ export function pickRecordProperties(properties: JsonObject, keys: readonly stri
 }
 
 /**
- * Sets `$current_url`, and `$host` and `$pathname` as in live events, so that one filter matches both. A text that is not
- * an absolute URL, such as a path, is kept only in `$current_url`.
+ * Sets `$current_url`, and `$host` and `$pathname` as in live events, so that one filter matches imported and live events.
+ * A text that is not an absolute URL, such as a path, is kept only in `$current_url`.
  * @param hasHost whether the source has the host in a separate field.
  */
 export function putUrlProperties(properties: JsonObject, url: string | null, { hasHost = false } = {}): void {

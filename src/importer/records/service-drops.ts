@@ -31,7 +31,7 @@ export function removeIdentityLinks(record: ConvertedRecord): ConvertedRecord {
   return links.length === 0 ? record : { ...record, links: [] }
 }
 
-/** Removes the groups of a record whose keys are too long. The record's own events are stored regardless. */
+/** Removes those groups of a record that have too long a key. The record's own events are stored regardless. */
 export function removeLongGroups(record: ConvertedRecord): ConvertedRecord {
   const { groups = [], notes = [] } = record
   if (groups.length === 0) return record
@@ -61,9 +61,9 @@ function checkEvent(checked: Omit<ImportedEvent, 'uuid'>, isProjectPersonless = 
   if (cookielessMode !== undefined && typeof cookielessMode !== 'boolean') throw toReject('invalid_cookieless_mode')
   const cookielessDrop = cookielessMode === true ? findImportDropReason(distinctId) : null
   if (cookielessDrop !== null) throw toReject(cookielessDrop)
-  // The uuid only appears in warnings.
+  // The uuid can be left empty, since it only appears in warnings.
   const captured = { uuid: '', distinctId, name: toStoredName(event, true), historicalMigration: true }
-  // No imported event is dropped because of its age.
+  // Both times are 0, since no imported event is dropped because of its age.
   const ageless = { ...captured, receivedAtMs: 0, timestampMs: 0 }
   const isPersonless = isProjectPersonless || properties.$process_person_profile === false
   const drop = findEventDropReason(ageless, properties, { ingestion: noIngestionSettings }, isPersonless)
@@ -102,7 +102,7 @@ const drops: Readonly<Partial<Record<ServiceDrop, { readonly field: string; read
   },
 }
 
-/** @returns null for a reason that is only known when sending. */
+/** @returns how the user can avoid the drop; null for a reason that is only known when sending. */
 export function findServiceDropFix(reason: `server_refused:${string}`): string | null {
   return drops[reason.slice('server_refused:'.length) as ServiceDrop]?.fix ?? null
 }

@@ -2,7 +2,7 @@
 // zone key, imported times would be wrong by hours for ever.
 
 import { getOwnValue, isJsonObject, type JsonObject, type JsonValue } from '#core/json.ts'
-import { findTypoCandidate } from '#core/nearest-name.ts'
+import { findIntendedName } from '#core/nearest-name.ts'
 import { ImportConfigError } from './import-source.ts'
 import { isZoneName, readTime } from './source-time.ts'
 
@@ -59,7 +59,7 @@ export class SourceConfig {
     return this.#read(key, isJsonObject, 'must be an object')
   }
 
-  /** An object of texts; empty when it is not set. */
+  /** @returns the texts of an object by their keys; an empty map when the key is not set. */
   texts(key: string): ReadonlyMap<string, string> {
     const entries = Object.entries(this.object(key) ?? {})
     for (const [name, value] of entries) if (typeof value !== 'string') this.#refuse(`${key}.${name}`, 'must be text')
@@ -70,7 +70,7 @@ export class SourceConfig {
   end(): void {
     for (const key of Object.keys(this.#config)) {
       if (this.#known.includes(key)) continue
-      const near = findTypoCandidate(key, this.#known)
+      const near = findIntendedName(key, this.#known)
       const known = `its keys are ${this.#known.join(', ')}`
       throw new ImportConfigError(
         `the configuration of ${this.#source} has no key ${JSON.stringify(key)}: ${near === null ? known : `did you mean ${near}?`}`,

@@ -17,7 +17,7 @@ export interface TimeForm {
   readonly zone: string | null
   /** The unit of numbers. Default: inferred from their size. */
   readonly unit?: EpochUnit
-  /** The order in dates such as `01.09.2026` and `1/9/2026`, which are invalid without it. */
+  /** The order of day and month in dates such as `01.09.2026` and `1/9/2026`, which are invalid without this setting. */
   readonly dateOrder?: DateOrder
 }
 
@@ -67,7 +67,7 @@ export function readTimeField(record: JsonObject, field: string, form: TimeForm,
 }
 
 /**
- * The first readable time, which the caller has to check. A reject names the first field that is not empty.
+ * The first readable time; the caller checks whether it is plausible. A reject names the first field that is not empty.
  * @throws RecordReject `timestamp_missing`, `timestamp_invalid`, `timestamp_zone_unknown`.
  */
 export function findFirstTime(
@@ -122,7 +122,7 @@ export function readTime(value: JsonValue, form: TimeForm, field: string): numbe
   return wallClockToUtc(wallUs, form.zone) + inSecondUs
 }
 
-/** Reorders the parts of a date whose year comes last: year, month, day. */
+/** Reorders a date whose year comes last into year, month and day. */
 function orderYearFirst(trimmed: string, order: DateOrder | undefined): readonly (string | undefined)[] | null {
   const parts = order === undefined ? null : yearLast.exec(trimmed)
   if (parts === null) return null
@@ -166,7 +166,7 @@ export function utcDay(timeUs: number): string {
 
 const dayTexts = new Map<number, string>()
 
-/** Records come sorted by day, or unsorted from a few years, so few values are needed at a time. */
+/** A small cache suffices: records come sorted by day, or unsorted from a few years, so few values are needed at a time. */
 function getOrCompute<T>(kept: Map<number, T>, key: number, compute: () => T): T {
   let value = kept.get(key)
   if (value === undefined) {
@@ -179,7 +179,7 @@ function getOrCompute<T>(kept: Map<number, T>, key: number, compute: () => T): T
 
 const keptMax = 10_000
 
-/** RFC 3339 in UTC with three digits, or six where there are microseconds. */
+/** Formats a time as RFC 3339 in UTC, with three decimals, or with six unless it is a whole number of ms. */
 export function formatTime(timeUs: number): string {
   const ms = Math.floor(timeUs / usPerMs)
   const us = timeUs - ms * usPerMs

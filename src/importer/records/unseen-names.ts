@@ -1,7 +1,7 @@
 // Finds names in a configuration, such as the fields of a mapping, that no record has: usually a typing error, which would
 // silently give wrong data.
 
-import { findTypoCandidate } from '#core/nearest-name.ts'
+import { findIntendedName } from '#core/nearest-name.ts'
 import { allowNull, type Static, Type } from './file-schema.ts'
 
 export const unseenNameSchema = Type.Object({
@@ -16,7 +16,7 @@ export const unseenNameSchema = Type.Object({
 })
 export type UnseenName = Readonly<Static<typeof unseenNameSchema>>
 
-/** What a stopped scan stores about a `NameWatch`. */
+/** The state of a `NameWatch`, which a stopped scan stores. */
 export const watchStateSchema = Type.Object({
   hasSeen: Type.Boolean(),
   /** The names that have not been seen yet. */
@@ -127,7 +127,7 @@ export class NameWatch {
     // Without any readable record, no name is known to be wrong.
     if (!this.#hasSeen) return []
     return Array.from(this.#waiting.values(), ({ kind, name, key, paths, isOwn }) => {
-      const near = paths.map(path => findTypoCandidate(path, [...this.#known])).find(each => each !== null) ?? null
+      const near = paths.map(path => findIntendedName(path, [...this.#known])).find(each => each !== null) ?? null
       // A nested field has exactly this name, but the key only accepts a field of the record itself.
       if (isOwn === true && near === name) return { kind, name, key, near: null, isOwn }
       return { kind, name, key, near }

@@ -1,5 +1,5 @@
 // Checks that a file of repaired records belongs to the job. Records of another job would be sent with this job, or count
-// as its rejects forever, so such a file is refused as a whole. Source: docs/wire/import.md §2.6 (`retry`).
+// as rejects of this job forever, so such a file is refused as a whole. Source: docs/wire/import.md §2.6 (`retry`).
 
 import { readFileSync } from 'node:fs'
 import { getOwnValue, type JsonObject } from '#core/json.ts'

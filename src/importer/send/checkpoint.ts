@@ -1,5 +1,5 @@
-// How far sending is, in `state.db`. A round of lines is committed once all of it was accepted, so after a crash at any
-// point its lines are sent again and none is skipped. Source: docs/wire/import.md §2.4.
+// How far sending has come, in `state.db`. A round of lines is committed once all its events are accepted, so after a crash
+// the lines of an uncommitted round are sent again and none is skipped. Source: docs/wire/import.md §2.4.
 
 import type { JobFolder } from '../job/job-folder.ts'
 import { JobStopped } from '../job/job-paused.ts'
@@ -40,7 +40,7 @@ export interface CheckpointIdentity {
   readonly mappingSha256: string
 }
 
-/** What all parts have in common. */
+/** What a checkpoint stores once for all parts of the job. */
 interface SendState {
   readonly identity: CheckpointIdentity
   readonly begunAt: string
@@ -73,12 +73,12 @@ export function readCheckpoint(folder: JobFolder): Checkpoint | null {
 }
 
 export function getCheckpoint(state: JobState): Checkpoint | null {
-  // The parts are read last, so that they are not older than the rest while another process is sending.
+  // The parts are read after the common state, so that they are not older than it while another process is sending.
   const common = state.get<SendState>(stateName)
   return common && { ...common, parts: [...state.list<PartProgress>(partPrefix)] }
 }
 
-/** @param changed the only parts to store; by default all. */
+/** @param changed the parts to store; by default, all parts are stored. */
 export function putCheckpoint(state: JobState, { parts, ...common }: Checkpoint, changed = parts): void {
   state.put(stateName, common)
   for (const part of changed) state.put(`${partPrefix}${part.id}`, part)
@@ -111,7 +111,7 @@ export function checkSameJob(checkpoint: Checkpoint, now: CheckpointIdentity, pa
       )
 }
 
-/** What was sent of the records of the files, and of the groups and links generated from them. */
+/** Sums the counts of the records in the files, and of the groups and links that were generated from these records. */
 export function sumProgress(parts: readonly PartProgress[]): {
   readonly records: SendCounts
   readonly generated: SendCounts

@@ -1,4 +1,4 @@
-// Delivers one batch, however long it takes: retries if waiting can help, splits the batch if the batch is at fault, and
+// Delivers one batch, however long it takes: retries if waiting can help, splits the batch if its content is at fault, and
 // stops the job otherwise. Source: docs/wire/import.md §2.4 (definite refusal), §2.5 (rate, back-off).
 
 import { computeRetryWaitMs, type FetchClock, formatWaitSpan, sleepUntil } from '#importer/fetch/waiting.ts'
@@ -11,7 +11,7 @@ import type { ServiceWaits } from './service-waits.ts'
 
 export interface RefusedEvent {
   readonly outgoing: OutgoingEvent
-  /** The service's reason, or `record_too_large`. */
+  /** Why the event is refused: the service's reason, or `record_too_large`. */
   readonly reason: 'record_too_large' | `server_refused:${string}`
   readonly field: string | null
   readonly detail: string | null
@@ -39,7 +39,7 @@ export interface DeliveryDeps {
 /** How often to warn while nothing can be sent. */
 const warnEveryMs = 15 * 60_000
 
-/** @throws JobStopped; the reason of the signal when it is aborted. */
+/** @throws JobStopped, or the signal's reason when the signal is aborted. */
 export async function deliverBatch(events: readonly OutgoingEvent[], deps: DeliveryDeps): Promise<DeliveryResult> {
   const answer = await postUntilAnswered(events, deps)
   if (answer.kind === 'stop') throw new JobStopped(answer.description)
@@ -74,7 +74,7 @@ async function postUntilAnswered(
       waits.gotThrough(events)
       return answer
     }
-    // Do not halve if the service names its rate: it knows better, and recovering from a guess could take an hour.
+    // Do not halve the rate if the service names one: it knows better, and recovery from a guess could take an hour.
     if (answer.isOverload && allowed === null) rate.refused()
     if (answer.isOverload) rate.giveBack(events.length)
     const now = clock.nowMs()

@@ -32,7 +32,7 @@ export function encodeImportedEvent(event: ImportedEvent, marks: EventMarks): En
   return { text, bytes: Buffer.byteLength(text) }
 }
 
-/** Marks replace properties of the same name, which the export may contain from an earlier import. */
+/** Marker properties replace properties of the same name, which the export may contain from an earlier import. */
 export function addMarkerProperties(event: ImportedEvent, marks: EventMarks): JsonObject {
   return replaceLoneSurrogates(mergeObjects(event.properties, createMarkerProperties(event, marks))) as JsonObject
 }

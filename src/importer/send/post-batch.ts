@@ -31,7 +31,7 @@ export type BatchAnswer =
     }
   /** 413. */
   | { readonly kind: 'too_large'; readonly description: string }
-  /** 400 or 422: the events would be refused again. */
+  /** 400 or 422: the service would refuse these events again. */
   | { readonly kind: 'refused'; readonly reason: string; readonly field: string | null; readonly description: string }
   /** 408, 429, 5xx or no answer. The service may have stored the events nevertheless. */
   | {
@@ -40,7 +40,7 @@ export type BatchAnswer =
       readonly isOverload: boolean
       readonly retryAfterMs: number | null
     }
-  /** An error that neither waiting nor other events would change. */
+  /** An error that would persist after waiting, and with other events. */
   | { readonly kind: 'stop'; readonly description: string }
 
 export interface BatchResponse {

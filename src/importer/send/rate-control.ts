@@ -1,22 +1,22 @@
-// Limits how fast events are sent: a token bucket whose rate grows while all is well and halves when the service is in
-// trouble, never above the rate that the service allows. Source: docs/wire/import.md §2.5 (rate), §3.1.
+// Limits how fast events are sent: a token bucket whose rate grows while the service answers well, never above the rate
+// that the service allows, and halves when the service is in trouble. Source: docs/wire/import.md §2.5 (rate), §3.1.
 
 export const rateDefault = 1_000
-/** Events per second: with this rate, a batch of 5,000 is still sent every 100 s. */
+/** The lowest rate, in events per second: at this rate, a batch of 5,000 is still sent every 100 s. */
 const rateMin = 50
 const growEveryMs = 60_000
 const growth = 1.1
-/** Growth is faster up to the rate before the trouble: most trouble is short, such as a restart or a busy disk. */
+/** After trouble, the rate grows faster until it is back: most trouble is short, such as a restart or a busy disk. */
 const returnEveryMs = 5_000
 const returnGrowth = 1.5
 /** If trouble returns during a recovery, the next recovery aims for this share of the earlier rate. */
 const shareAgain = 0.75
-/** Halve at most this often: batches in flight together are refused together. */
+/** Halve the rate at most this often: batches in flight together are refused together. */
 const halveEveryMs = 5_000
-/** Answer times below this double by chance, which means nothing. */
+/** Shorter answer times may double by chance, so they do not show that the service is in trouble. */
 const slowAnswerMsMin = 500
 const answerSmoothing = 0.2
-/** The bucket's capacity, in seconds of events: a laptop waking from sleep must not send a flood. */
+/** The token bucket holds the events of this many seconds: a laptop waking from sleep must not send a flood. */
 const burstSeconds = 1
 
 export interface RateOptions {
@@ -34,7 +34,7 @@ export class RateControl {
   #filledMs: number
   #cleanSinceMs: number
   #halvedMs = Number.NEGATIVE_INFINITY
-  /** The rate before the latest trouble; 0 before any. */
+  /** The rate before the latest trouble; 0 if there was none. */
   #rateBefore = 0
   /** Whether the rate is growing back towards `#rateBefore`. */
   #isReturning = false
@@ -71,14 +71,14 @@ export class RateControl {
     this.#tokens = Math.min(this.rate * burstSeconds, this.#tokens + events)
   }
 
-  /** @param answerMs from the last byte sent to the answer. */
+  /** @param answerMs the time between sending the last byte and the answer. */
   accepted(answerMs: number): void {
     const now = this.#nowMs()
     this.#answerMs = this.#answerMs === null ? answerMs : this.#answerMs + answerSmoothing * (answerMs - this.#answerMs)
     this.#usualAnswerMs = Math.min(this.#usualAnswerMs, Math.max(this.#answerMs, slowAnswerMsMin))
     if (this.#answerMs > 2 * this.#usualAnswerMs) {
       this.#halve(now)
-      // Make the slower answer time the new reference; otherwise one slow hour would bring the rate down to its minimum.
+      // Make the slower answer time the new usual one; otherwise one slow hour would bring the rate down to its minimum.
       this.#usualAnswerMs = this.#answerMs
     } else this.#grow(now)
   }
@@ -98,7 +98,7 @@ export class RateControl {
     const isBelow = this.#rate < this.#rateBefore
     if (now - this.#cleanSinceMs < (isBelow ? returnEveryMs : growEveryMs)) return
     this.#fill()
-    // The cap bounds growth, but does not lower a rate that worked: the service may allow more again later.
+    // The cap that the service names bounds growth, but does not lower `#rate`: the service may allow more again later.
     this.#rate = isBelow
       ? Math.min(this.#rate * returnGrowth, this.#rateBefore)
       : Math.max(this.#rate, Math.min(this.#rate * growth, this.#cap))

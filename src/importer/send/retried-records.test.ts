@@ -43,7 +43,7 @@ describe('a rejected row of CSV', () => {
     assert.deepEqual((await retry(t, job, repaired.slice(1)))[0], atOnce)
   })
 
-  it('yields the same events after its cells are repaired as a row without the error', async t => {
+  it('yields, after its cells are repaired, the same events as a row that never had the error', async t => {
     const { job, rejects } = await rehearsed(t)
     const [missing] = rejects
     const [retried] = await retry(t, job, [{ ...missing!, record: { ...missing!.record, user: 'u-2' } }])

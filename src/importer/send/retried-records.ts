@@ -1,5 +1,5 @@
 // Repaired rejects form a separate staged job whose single part is the file of repaired records. So they are sent like all
-// records: same conversion, same uuids, with a checkpoint, and rejects if they are still wrong.
+// records: with the same conversion, the same uuids and a checkpoint. Records that are still wrong are rejected again.
 // Source: docs/wire/import.md §2.6 (`retry`).
 
 import { copyFileSync, globSync, mkdirSync, readFileSync } from 'node:fs'
@@ -115,7 +115,7 @@ export function* convertRetriedLines(
   }
 }
 
-/** Devices remain linked to the user that the job linked them to. */
+/** Creates a ledger in which devices remain linked to the users that the job linked them to. */
 function createLedgerWithLinks(ledger: JobLedger): ImportLedger {
   const own = createInMemoryLedger()
   return {
@@ -167,14 +167,14 @@ function parseRepairedSource(reject: JsonObject, { columns, ...dialect }: Partia
     : parseCsvRow(Buffer.from(text), { columns, ...dialect })
 }
 
-/** Removes empty cells as the CSV reader does, so that a repaired row has the same id as a row without the error. */
+/** Removes empty cells as the CSV reader does, so that a repaired row gets the same uuid as a row that was never wrong. */
 function removeEmptyCells(record: JsonObject): JsonObject {
   const cells: JsonObject = {}
   for (const [column, cell] of Object.entries(record)) if (cell !== '') setOwnValue(cells, column, cell)
   return cells
 }
 
-/** Whether it is a line of `rejects/`, repaired or not. */
+/** Whether the value is a line of `rejects/`, repaired or not. */
 export function isRejectLine(value: JsonObject): boolean {
   return ['source', 'reason', 'adapter', 'source_sha256'].every(key => getOwnValue(value, key) !== undefined)
 }

@@ -17,12 +17,12 @@ export interface RetryOutcome {
   readonly refused: number
 }
 
-/** Outcomes by `buildRecordKey`, or by the hash of the record's text for a record that was not a reject line. */
+/** Outcomes by the key from `buildRecordKey`, or, for a record that was not a reject line, by the hash of its text. */
 export type RetryOutcomes = ReadonlyMap<string, RetryOutcome>
 
 const outcomesName = 'retried'
 
-/** @param retried with their current checkpoints. */
+/** @param retried the job's retries, with their current checkpoints. */
 export async function collectRetryOutcomes(retried: readonly SentJob[]): Promise<RetryOutcomes> {
   const begun = retried
     .flatMap(each => (each.checkpoint === null ? [] : [{ ...each, checkpoint: each.checkpoint }]))

@@ -1,6 +1,6 @@
 // Divides the lines of a part into rounds. A round is a run of lines whose batches are sent in parallel and committed
-// together; the next round starts once all of it is accepted. This preserves the order of each person's events: within a
-// round they share a lane, and rounds are sequential. Source: docs/wire/import.md §2.4, §2.5.
+// together; the next round starts once all these batches are accepted. This preserves the order of each person's events:
+// within a round, a person's events share a lane, and rounds are sequential. Source: docs/wire/import.md §2.4, §2.5.
 
 import { crc32 } from 'node:zlib'
 import { importBatchEventsMax } from '#core/imports/import-job.ts'
@@ -11,12 +11,12 @@ import { utcDay } from '../records/source-time.ts'
 import { type EncodedEvent, type EventMarks, encodeImportedEvent } from './encode-event.ts'
 
 export const batchBytesMax = 9 * 1024 * 1024
-/** Allowance for the rest of a request body: key, option, brackets. */
+/** Allowance for what a request body has in addition to events: the key, an option and brackets. */
 const envelopeBytes = 1_024
-/** A round fills at most this share of its lanes, so that a lane rarely needs a second batch when the spread is uneven. */
+/** A round fills at most this share of its lanes, so that a lane rarely needs a second batch when lanes fill unevenly. */
 const roundShare = 0.8
 const openDaysMax = 2
-/** Use fewer lanes below these sizes: a request with few events costs client and service nearly as much as a large one. */
+/** A round uses fewer lanes if a lane would be smaller than this: a small request costs nearly as much as a large one. */
 const laneEventsMinDefault = 1_000
 const laneBytesMin = 2 * 1024 * 1024
 

@@ -41,7 +41,7 @@ export interface SendOptions {
   /** The source's name, written into events and rejects. */
   readonly source: string
   readonly identity: CheckpointIdentity
-  /** The service's secret id of its job, for X-Import-Job; null without a job. */
+  /** The service's secret id of its job, for the header X-Import-Job; null without a job at the service. */
   readonly secretJobId: string | null
   /** The project's public API key. */
   readonly projectKey: string
@@ -66,7 +66,7 @@ const shareEventsMin = 1_000
 
 /** The service refused everything, or more than the user allows. The next run sends the last refused events again. */
 export class TooManyRefused extends JobStopped {
-  /** How many events were refused so far, and of how many. */
+  /** How many events the service refused so far; `events` is the total that this number is compared with. */
   readonly refused: number
   readonly events: number
   constructor(message: string, { refused, events }: { readonly refused: number; readonly events: number }) {
@@ -76,7 +76,7 @@ export class TooManyRefused extends JobStopped {
   }
 }
 
-/** @returns the checkpoint of the whole job, sent. @throws JobPaused, JobStopped */
+/** @returns the job's checkpoint after all of the job was sent. @throws JobPaused, JobStopped */
 export async function runSendStage(options: SendOptions): Promise<Checkpoint> {
   using state = new JobState(options.folder)
   const sender = new Sender(options, state)
@@ -106,7 +106,7 @@ class Sender {
     const known = getCheckpoint(state)
     if (known !== null) checkSameJob(known, identity, job.parts)
     this.checkpoint = known ?? createCheckpoint(identity, new Date(clock.nowMs()).toISOString())
-    // Stored before anything is sent, since other commands do not change a job that may have been sent in part.
+    // Stored before anything is sent, so that other commands do not change a job that may have been sent in part.
     if (known === null) putCheckpoint(state, this.checkpoint)
     this.#rate = new RateControl({ nowMs: () => clock.nowMs(), ...(rate === undefined ? {} : { rate }) })
     this.#waits = new ServiceWaits(clock, options.progress)
@@ -217,8 +217,8 @@ class Sender {
   }
 
   /**
-   * Stops the job when too many events are refused, since something else is then wrong. The round is not committed, so its
-   * refused events are sent again.
+   * Stops the job when too many events are refused, since the fault is then probably not in single events. The round is not
+   * committed, so its refused events are sent again.
    */
   #refusalGuard(round: Round, refusedBefore: number): (refused: RefusedEvent) => void {
     const { sent, refused } = this.#sums()
@@ -234,7 +234,7 @@ class Sender {
     }
   }
 
-  /** Stops the job if the service has not accepted a single event, since the fault is then hardly in the events. */
+  /** Stops the job if the service has not accepted a single event, since the events are then hardly at fault. */
   #checkWelcome({ sent, refused }: DeliveryResult): void {
     const last = refused.at(-1)
     if (last === undefined || sent + this.#sums().sent > 0 || this.#options.maxRejectShare >= 1) return
@@ -281,8 +281,8 @@ async function* prefetchOne(rounds: AsyncGenerator<Round>): AsyncGenerator<Round
       const { value, done } = await next
       if (done === true) return
       next = rounds.next()
-      // An error surfaces when `next` is awaited; until then it must not count as unhandled. If sending fails first, that
-      // error is reported, and the next run encounters this error again.
+      // An error surfaces when `next` is awaited; until then it must not count as unhandled. If sending fails first, the
+      // error of sending is reported, and the next run encounters the error of `next` again.
       next.catch(() => undefined)
       yield value
     }

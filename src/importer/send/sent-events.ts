@@ -21,7 +21,7 @@ export type SentLine =
   | { readonly kind: 'part'; readonly part: StagedPart }
   | { readonly kind: 'line'; readonly events: readonly ImportedEvent[] }
 
-/** In the order of sending. */
+/** Reads the lines that were sent, in the order of sending. */
 export async function* readSentLines({ folder, job, checkpoint }: SentJob): AsyncGenerator<SentLine> {
   if (checkpoint === null) return
   const begun = new Map(checkpoint.parts.map(part => [part.id, part]))
@@ -53,7 +53,7 @@ export function readRefusedUuids(folder: JobFolder, part: string): ReadonlySet<s
   return new Set(readSentRejects(folder, part).map(({ uuid }) => uuid))
 }
 
-/** The uuid identifies the refused event, since a record may yield several. */
+/** The uuid identifies the refused event, since a record may yield several events. */
 export type SentReject = RejectLine & { readonly uuid: string }
 
 const prefix = 'refused/'
@@ -75,7 +75,7 @@ export function storeRefusedEvents(
   }
 }
 
-/** @param part by default all. */
+/** @param part id of a part; by default, the refused events of all parts are read. */
 export function* readSentRejects(folder: JobFolder, part?: string): Generator<SentReject> {
   using state = JobState.ofBegun(folder)
   yield* state?.list<SentReject>(part === undefined ? prefix : `${prefix}${part}/`) ?? []

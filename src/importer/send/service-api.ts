@@ -31,7 +31,7 @@ export interface CallOptions {
   readonly body?: JsonObject
 }
 
-/** A refusal that waiting cannot change. */
+/** The service refuses a call for a reason that waiting cannot change. */
 export class ServiceRefusal extends JobStopped {
   readonly status: number
   /** The service's error code; null if it gives none. */
@@ -44,7 +44,7 @@ export class ServiceRefusal extends JobStopped {
   }
 }
 
-/** Long, because the service may count millions of rows. */
+/** The longest wait for an answer: long, because the service may count millions of rows. */
 const answerMsMax = 300_000
 
 export class ServiceApi {
@@ -157,7 +157,7 @@ export function parseObjectOrEmpty(text: string): JsonObject {
   }
 }
 
-/** Awaits the answer of a call. @returns the status instead if the service refused with one of `statuses`. */
+/** Awaits the answer of a call. @returns the answer, or the HTTP status if it is one of `statuses`. */
 export async function awaitAnswerOrStatus(
   call: Promise<JsonObject>,
   statuses: readonly number[],

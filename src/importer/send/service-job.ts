@@ -11,7 +11,7 @@ import { countRepairedRejects, type RetryOutcomes, sumRetryOutcomes } from './re
 import type { ServiceApi } from './service-api.ts'
 
 export interface ServiceJob {
-  /** The job's number, also stored in rows. */
+  /** The job's number, which the service also stores with the job's events. */
   readonly id: string
   /** Sent with batches as X-Import-Job. It allows adding events to the job, so it is not written into events. */
   readonly secretId: string
@@ -29,13 +29,13 @@ export interface NewServiceJob {
   readonly options?: JsonObject
   /** Accept the events even if the project drops old ones. */
   readonly accept_old?: true
-  /** Range, time zone, hashes and version, for the service to show. */
+  /** Time range, time zone, hashes and version, which the service shows. */
   readonly plan: JsonObject
 }
 
 export const [readServiceJob, storeServiceJob] = createStateAccessors<ServiceJob>('service job')
 
-/** @param range of the job's events; null if it has none. */
+/** @param range times of the job's first and last event; null if the job has no events. */
 export function formatJobName(source: string, range: { readonly first: string; readonly last: string } | null): string {
   if (range === null) return `${source} without events`
   const [first, last] = [range.first.slice(0, 10), range.last.slice(0, 10)]
@@ -51,7 +51,7 @@ export interface JobEnding {
   readonly at?: string
 }
 
-/** Null if the job was neither published nor discarded from this folder. */
+/** Read and store how the job ended; null if it was neither published nor discarded from this folder. */
 export const [readEnding, storeEnding] = createStateAccessors<JobEnding>('ending')
 
 /** A crash before the service's job is stored here leaves an empty job at the service, which does no harm. */
@@ -89,8 +89,8 @@ export async function reportJobState(
 }
 
 /**
- * The figures that the service shows in its list of jobs. `sent` counts events, groups and links included. A rejected record
- * that was repaired and sent no longer counts as rejected.
+ * The figures that the service shows in its list of jobs. `sent` counts events, including the events of groups and links. A
+ * rejected record that was repaired and sent no longer counts as rejected.
  */
 export function computeProgressFigures(
   checkpoint: Checkpoint | null,
@@ -110,7 +110,7 @@ const ends = { publish: 'published', discard: 'discarded' } as const
 
 /** Callbacks for a user who waits while a job is published or discarded. */
 export interface EndReporter {
-  /** Called before the request, since the service may have begun from then on. */
+  /** Called just before the request is sent, since from then on the service may have begun. */
   readonly onAsked?: () => void
   /** Called once the service has accepted the request: from then on it finishes even if the client disconnects. */
   readonly onAccepted?: () => void
@@ -155,12 +155,12 @@ export class ProgressReporter {
     this.#reportedMs = nowMs()
   }
 
-  /** Call after each step of progress. */
+  /** Call whenever the work has progressed; reports at most every ten seconds. */
   moved(): void {
     if (this.#reporting !== null || this.#nowMs() - this.#reportedMs < reportEveryMs) return
     this.#reportedMs = this.#nowMs()
     this.#reporting = this.#report()
-      // Ignored, since the next change of state is reported and awaited, and would fail too.
+      // A failed report is ignored: the report of the next change of state is awaited, and would fail too.
       .catch(() => undefined)
       .finally(() => {
         this.#reporting = null

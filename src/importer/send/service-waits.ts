@@ -7,14 +7,14 @@ import type { StageProgress } from '../job/progress.ts'
 export interface ServiceWait {
   readonly reason: string
   readonly untilMs: number
-  /** Whether the service named the time, so that this lane must not retry sooner. */
+  /** Whether the service named the time to wait, so that this lane must not retry sooner. */
   readonly isAsked: boolean
 }
 
 export class ServiceWaits {
   readonly #clock: FetchClock
   readonly #progress: Pick<StageProgress, 'waiting'>
-  /** The waits by waiter, from its first failure until it gets through. A waiter remains listed between retries. */
+  /** The waits by waiter. A waiter is listed from its first failure until it gets through, also while it retries. */
   readonly #open = new Map<object, ServiceWait & { readonly wake: AbortController }>()
   #count = 0
 
@@ -43,7 +43,9 @@ export class ServiceWaits {
     }
   }
 
-  /** Wakes others only if `who` was waiting itself: the success of other batches says nothing about failing batches. */
+  /**
+   * Wakes the other waiters, but only if `who` was waiting too: otherwise its success says nothing about failing batches.
+   */
   gotThrough(who: object): void {
     if (!this.#open.delete(who)) return
     for (const { isAsked, wake } of this.#open.values()) if (!isAsked) wake.abort()

@@ -62,7 +62,7 @@ function convertWithoutPersons(record: ConvertedRecord): Conversion {
   }
 }
 
-/** Rejects a record if the target would delete an event of it at once. @returns null if it would keep all events. */
+/** Rejects a record if the target would at once delete one of its events. @returns null if it would keep all events. */
 function rejectBeyondRetention(
   { events }: ConvertedRecord,
   { limits }: ImportPlan,

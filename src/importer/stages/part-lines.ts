@@ -16,20 +16,20 @@ import { firstPosition, type StagedRecord } from './staged-records.ts'
 const [lineFeed, tab] = [0x0a, 0x09]
 const nothing = Buffer.alloc(0)
 const generatedObject = 'generated'
-/** The JSON around the text of a CSV row. */
+/** The JSON that surrounds the stored text of a CSV row. */
 const extraFrame = '{"s":""}'
 /** Generated events have no place in the raw files. */
 const noPlace = '[]'
 
 /** The lines of a part that is being written, in one buffer that grows. */
 export class PartLines {
-  /** The event day, or `groups` or `links`. */
+  /** The day of the part's events, or `groups` or `links`. */
   readonly day: string
   #bytes = Buffer.allocUnsafe(1 << 20)
   #length = 0
   count = 0
   firstUs: number | null = null
-  /** The position of the last line. */
+  /** The position of the last line that was added. */
   last = firstPosition
 
   constructor(day: string) {
@@ -56,7 +56,7 @@ export class PartLines {
     this.add(record, { kind: 'events', events: [event], notes: [], dropped: [] })
   }
 
-  /** Valid until the next line is added. */
+  /** The bytes of all lines so far; valid until the next line is added. */
   bytes(): Buffer {
     return this.#bytes.subarray(0, this.#length)
   }

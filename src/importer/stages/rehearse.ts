@@ -64,7 +64,7 @@ export async function rehearseImport(options: RehearseOptions): Promise<ImportRe
   const startMs = monotonicNowMs()
   progress.begin('rehearse', { records: countRecordsRead(manifest) })
   progress.add({ records: countBlankLines(manifest), isEarlier: true })
-  // Wait before removing anything: otherwise files left by a full disk would be removed, only to fill the disk again.
+  // Wait for disk space before removing earlier files, as otherwise their space would be filled again at once.
   await waitForSpace()
   folder.remove('rejects', 'rehearsal', ...Object.values(reportNames))
   const counts = new RehearsalCounts(options)
@@ -319,7 +319,7 @@ function measureUnreadable({ source }: StagedOutcome, reason: RecordRejectReason
 /** Reject reasons that concern only the content of a record, so that its boundaries are certain. */
 const endsAreSure: ReadonlySet<RecordRejectReason> = new Set(['encoding_invalid_utf8', 'json_not_object'])
 
-/** A limit, since fields and details of notes may have any number of different names. */
+/** Limits how many different texts are counted, since fields and details of notes may have any number of names. */
 const countedTextsMax = 10_000
 
 function countText(counts: Map<string, number>, text: string): void {

@@ -23,7 +23,7 @@ export const rejectLineSchema = Type.Object({
   field: allowNull(Type.String()),
   detail: allowNull(Type.String()),
   source_sha256: Type.String(),
-  /** At most 64 KiB. */
+  /** The record as in its file, at most 64 KiB. */
   source: Type.String(),
   /** The cells of a CSV row by column name, to be repaired here or in `source`. */
   record: Type.Optional(jsonObject),
@@ -92,7 +92,9 @@ function selectShownSource({
 export class RejectFile {
   readonly #path: string
   #file: number | null = null
-  /** Objects whose columns are already in the file. A header may be far longer than the rejected rows. */
+  /**
+   * Objects whose columns are already in the file: written once, since a header may be far longer than the rejected rows.
+   */
   readonly #named = new Set<string>()
 
   constructor(folder: JobFolder, part: string) {

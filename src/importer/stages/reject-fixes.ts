@@ -31,7 +31,7 @@ const fixes: Record<Exclude<RecordRejectReason, `server_refused:${string}`>, str
   group_type_limit: 'The target accepts no more group types. Use fewer group types.',
 }
 
-/** For records that a user's mapping describes: the mapping can be changed instead of the records. */
+/** Remedies for records that a user's mapping describes: the mapping can be changed instead of the records. */
 const mappedFixes: Partial<Record<RecordRejectReason, string>> = {
   event_missing: 'Add the name of the event to the record, or set event_constant in the mapping.',
   distinct_id_missing: 'Fill in the field of the user or the device, or map another field.',

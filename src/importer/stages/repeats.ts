@@ -24,9 +24,12 @@ export interface TimedRecord {
   readonly textLength: number
 }
 
-/** The names of the current timestamp group that do not fit into memory. Committed or rolled back with the scan's state. */
+/**
+ * The names (hashes) of the current timestamp group that do not fit into memory. Committed or rolled back with the scan's
+ * state.
+ */
 export interface TimestampGroup {
-  /** @param name hex. @returns whether it is new. */
+  /** @param name in hexadecimal. @returns whether the name is new to the group. */
   addTimestampName(name: string): boolean
   forgetTimestampGroup(): void
 }
@@ -35,9 +38,9 @@ export const repeatsSchema = Type.Object({ timeUs: allowNull(Type.Number()), see
 type RepeatsState = Static<typeof repeatsSchema>
 
 const keptMax = 10_000
-/** In the unit of `estimateHeldRecordLength`. */
+/** Bounds the memory for records whose content is not yet hashed, in the unit of `estimateHeldRecordLength`. */
 const heldLengthMax = 4 * 1024 * 1024
-/** Memory per event besides the record's text, since a record may yield thousands of events. */
+/** The memory counted per event in addition to the record's text, since a record may yield thousands of events. */
 const eventLength = 300
 
 export class Repeats {
@@ -46,7 +49,7 @@ export class Repeats {
   #timeUs: number | null = null
   /** The first record of the group. Its name is computed only once there is a second record, which is rare. */
   #first: TimedRecord | null = null
-  /** Names of records and of their contents. */
+  /** The names (hashes) of records and of their contents that were seen in the group. */
   #seen = new Set<string>()
   /**
    * Events by name. Their content is hashed only if a record is repeated, since hashing is the most expensive step here.
@@ -117,7 +120,7 @@ export class Repeats {
     this.#heldLength += length
   }
 
-  /** Whether no earlier record with that name has the same content. */
+  /** Whether the content differs from the content of every earlier record with this name. */
   #saysNews(name: string, events: readonly ImportedEvent[]): boolean {
     const held = this.#held.get(name)
     if (held !== undefined) this.#isNew(hashContent(name, held))

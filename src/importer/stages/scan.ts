@@ -27,15 +27,15 @@ import { firstPosition, type StagedRecord, StagedRecords } from './staged-record
 import { checkConfiguredZone } from './zone-shift.ts'
 
 export const unknownDay = 'unknown-day'
-/** Before compression. A part ends with the line that reaches it, and is held in memory as a whole. */
+/** The size of a part before compression. A part ends with the line that reaches this size, and is in memory as a whole. */
 const partBytesDefault = 16 * 1024 * 1024
 
-/** How far a scan is, stored with every part. */
+/** How far a scan has come, stored with every part. */
 const stateSchema = Type.Object({
   position: Type.Object({ timeUs: allowNull(Type.Number()), id: Type.Number() }),
   sharedDevices: Type.Number(),
   zoneNotes: Type.Record(Type.Number()),
-  /** The first group types in time order, as many as a project can have. */
+  /** The group types that occur first in the order of time, as many as a project can have. */
   groupTypes: Type.Array(Type.String()),
   repeats: repeatsSchema,
   names: Type.Array(watchStateSchema),
@@ -48,7 +48,7 @@ export interface ScanOptions extends StageContext {
   readonly partBytes?: number
 }
 
-/** @throws JobStopped if the times are not in the zone that they are read in, or may not be. */
+/** @throws JobStopped if the times are, or may be, in another zone than the zone they are read in. */
 export async function scanRecords(options: ScanOptions): Promise<Manifest> {
   const { folder, plan } = options
   let manifest: Manifest
@@ -137,7 +137,7 @@ class Scan {
     return this.#manifest()
   }
 
-  /** All facts must be known before a record that looks up a fact is converted. */
+  /** Collects all facts first, since they must be known before a record that looks up a fact is converted. */
   async #collectFacts(): Promise<void> {
     const { progress, waitForSpace } = this.#options
     const { factsOf } = this.#conversion.converter
@@ -201,7 +201,7 @@ class Scan {
     return `${day}/${number}`
   }
 
-  /** Groups and links are known only after the last record, and are sent first. */
+  /** Writes the events of groups and links: they are known only after the last record, but are sent first. */
   async #writeGenerated(): Promise<void> {
     await this.#options.waitForSpace()
     this.#database.begin()

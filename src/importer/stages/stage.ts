@@ -22,7 +22,7 @@ const committedBytesDefault = 16 * 1024 * 1024
  * ten times that. Enough for 500,000 files in archives, or half as many on disk.
  */
 const listedCharsMax = 64 * 2 ** 20
-/** For a file's hash, size and time, in addition to its path. */
+/** Characters of JSON for a file's hash, size and time, in addition to its path. */
 const fileCharsMin = 200
 const damagesSaid = 20
 
@@ -43,7 +43,7 @@ export async function stageRecords(options: StageOptions): Promise<StagedRecords
   const records = await openRecords(options)
   try {
     progress.begin('stage', { bytes: records.sources.reduce((sum, { bytes }) => sum + bytes, 0) })
-    // Wait before writing: otherwise a full disk would fail again at once.
+    // Wait for disk space before writing: otherwise a run that a full disk stopped would fail again at once.
     await waitForSpace()
     await readFiles(records, objects, options)
     checkUnchangedWhileRead(records.sources)
@@ -142,7 +142,7 @@ class Batch {
     return this.#known > 0 && this.#known-- > 0
   }
 
-  /** Whether the record fits into the open transaction. */
+  /** Whether the record still fits into the open transaction. */
   holds({ json, extra }: NewRecord): boolean {
     const { committedBytes = committedBytesDefault } = this.#options
     return this.#bytes === 0 || this.#bytes + json.length + extra.length <= committedBytes
@@ -166,7 +166,7 @@ function readSizeOnDisk({ path }: RawFile): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0
 }
 
-/** @returns how many records are stored. */
+/** @returns how many records of the file are stored. */
 async function readFile(
   file: RawFile,
   objects: ListedObjects,
@@ -218,7 +218,7 @@ async function readFile(
   return stored
 }
 
-/** A larger header is not stored, since no user could repair a row with it. */
+/** A CSV header with more characters is not stored, since no user could repair a row with it. */
 const keptHeaderMax = 64 * 1024
 
 /** Rejects show column names next to the cells, and repaired rows are read with these names. */

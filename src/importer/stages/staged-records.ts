@@ -24,7 +24,7 @@ const schema = `
 /** Replaces an unreadable time, so that such records come last. No event has a time this late. */
 const unknownTimeUs = Number.MAX_SAFE_INTEGER
 
-/** What the records depend on. */
+/** Describes what the staged records depend on. */
 const describedSchema = Type.Object({
   mapping: Type.String(),
   sources: Type.Array(rawSourceSchema),

@@ -10,7 +10,7 @@ interface ZoneShift {
   readonly seconds: number
   /** Such as `+02:00`. */
   readonly text: string
-  /** The share among records with a time of receipt, 0 to 1. */
+  /** The share of records with this shift among all records with a time of receipt, 0 to 1. */
   readonly share: number
 }
 
@@ -44,7 +44,7 @@ export function checkConfiguredZone(notes: Manifest['scan']['zoneNotes'], zone: 
   }
   if (shift !== null && shift.seconds !== 0) throw createShiftStop(shift)
   const unproved = countOf('zone_unproved')
-  // A single time of receipt is enough to reveal the zone.
+  // Stop only if no record has a time of receipt: a single one is enough to reveal the zone.
   if (unproved > 0 && shifts.size === 0) throw createUnprovedStop(unproved)
 }
 
@@ -54,7 +54,7 @@ function parseShiftSeconds(note: string): number {
 
 const halfHourSeconds = 1_800
 const [offsetSecondsMin, offsetSecondsMax] = [-12 * 3_600, 14 * 3_600]
-/** Nepal, Eucla, and the Chatham Islands in winter and summer. All other zones differ from UTC by whole or half hours. */
+/** The offsets of Nepal, Eucla and the Chatham Islands (winter, summer). All other offsets are whole or half hours. */
 const oddOffsetSeconds: ReadonlySet<number> = new Set([20_700, 31_500, 45_900, 49_500])
 
 function isOffsetOfZone(seconds: number): boolean {

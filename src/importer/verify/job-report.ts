@@ -24,7 +24,7 @@ export async function readJobReport(api: ServiceApi, id: string) {
   return {
     createdAtMs: isJsonObject(body.job) ? Date.parse(String(getOwnValue(body.job, 'created_at'))) : Number.NaN,
     rows: readJsonNumber(body.rows!)!,
-    /** The first page; `readStoredCounts` reads the others. */
+    /** The first page of counts; `readStoredCounts` reads the other pages. */
     counts: readCounts(body, 'counts'),
     countsCursor: extractCursor(body.counts_next),
     idBuckets: buckets.map(each => readJsonNumber(each) ?? 0),

@@ -35,7 +35,7 @@ export function findPropertyDifference(sent: ImportedEvent, stored: JsonObject, 
   return null
 }
 
-/** Like the service, copies the event's browser and origin into the maps of its person. */
+/** Like the service, copies the event's browser and origin into its `$set` and `$set_once`. */
 function addPersonProperties(sent: ImportedEvent, properties: JsonObject): JsonObject {
   const { set, setOnce } = readPersonSetMaps({ ...sent, properties })
   const { $set, $set_once, ...expected } = properties
@@ -43,7 +43,7 @@ function addPersonProperties(sent: ImportedEvent, properties: JsonObject): JsonO
 }
 
 function mayBeLeftOut(event: string, key: string, sent: JsonObject, stored: JsonObject): boolean {
-  // A project may discard IP addresses.
+  // The address may be absent, since a project may discard IP addresses.
   if (key === '$ip') return true
   if (personKeys.has(key)) return stored.$process_person_profile === false
   if (key.startsWith('$ai_gateway')) return chooseLane(event, true) === 'ai'
@@ -57,7 +57,7 @@ function removeLookedUpLocations(sent: JsonValue, found: JsonValue): JsonValue {
   return Object.fromEntries(Object.entries(found).filter(([key]) => !isLookedUp(key)))
 }
 
-/** Session ids are stored in lower case. */
+/** Returns the value as the service stores it: session ids are stored in lower case. */
 function toStoredValue(key: string, value: JsonValue): JsonValue {
   return key === '$session_id' && typeof value === 'string' ? value.toLowerCase() : value
 }

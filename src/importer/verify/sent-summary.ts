@@ -48,7 +48,7 @@ export function readSentSummary(folder: JobFolder, rehearsal = readRehearsal(fol
 function computeBalance({ parts }: Checkpoint, rehearsal: Rehearsal | null): SentBalance {
   const { records, generated } = sumProgress(parts)
   const { records: givingEvents, rejected, collapsed, sent: fromRecords, ...sums } = records
-  // Blank lines are counted in staging, and are in no part.
+  // Add the blank lines, which staging counts and no part contains.
   const blankLines = rehearsal?.balance.blankLines ?? 0
   const read = sums.read + blankLines
   const skipped = sums.skipped + blankLines
@@ -89,7 +89,7 @@ export function updateReport(folder: JobFolder, plan: ImportPlan): ImportReport 
   const stored = readRehearsal(folder)
   if (stored === null) return null
   const sent = readSentSummary(folder, stored)
-  // With another mapping, the rehearsal is repeated anyway.
+  // If the mapping has changed, the report is not written, since the rehearsal will be repeated anyway.
   if (stored.hashes.mapping !== hashConversionSettings(plan)) return { ...stored, sent }
   const { maxRejectShare } = plan.limits
   const report = { ...stored, maxRejectShare, choices: listPlanChoices(plan, stored.targetAnswer), sent }

@@ -123,7 +123,7 @@ export function countSentEvents(jobs: readonly Pick<SentJob, 'checkpoint'>[]): S
   return sumSendCounts(jobs.flatMap(({ checkpoint }) => checkpoint?.parts ?? []).map(({ counts }) => counts))
 }
 
-/** Imported exceptions and AI events are in the stream of live events. */
+/** Both streams, since imported exceptions and AI events are in `main`, the stream of live events. */
 const streams = ['historical', 'main'] as const
 
 /** Waits until the service has processed everything appended so far; later records do not belong to the job. */
@@ -189,7 +189,7 @@ function checkBuckets(expected: ExpectedEvents, { idBuckets }: JobReport): Check
   return createCheck('id_buckets', idBuckets.length, differences)
 }
 
-/** The service reads only 1,000 characters of a parameter. */
+/** How many uuids one call asks for: the service reads only 1,000 characters of a parameter. */
 const uuidsPerCall = 25
 
 async function checkSamples(samples: ExpectedEvents['samples'], marks: EventMarks, api: ServiceApi): Promise<Check> {
@@ -201,7 +201,7 @@ async function checkSamples(samples: ExpectedEvents['samples'], marks: EventMark
     const found = Map.groupBy(readObjectList(body, 'results'), ({ uuid }) => String(uuid))
     for (const events of some) {
       const { uuid, event } = events[0]!
-      // Records with the same source id are separate events with the same uuid.
+      // A list, since records with the same source id are separate events with the same uuid.
       const stored = found.get(uuid) ?? []
       const faults = stored.flatMap(each => events.map(sent => describeDifference(sent, each, marks)))
       if (faults.includes(null)) continue

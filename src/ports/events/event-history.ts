@@ -36,7 +36,7 @@ export interface EventHistory {
     after: GroupIdentity | null,
     limit: number,
   ): Promise<readonly GroupIdentity[]>
-  /** Every link with one of these ids on either side, each pair once. */
+  /** Every link in which at least one of the two ids is one of these, each pair once. */
   findLinks(projectId: number, distinctIds: readonly string[]): Promise<readonly HistoricLink[]>
   /**
    * The events with one of these distinct ids, or those that describe one of these groups. Of the events with one distinct

@@ -113,7 +113,7 @@ export interface PropertyNameQuery extends NamesPage {
   readonly excludedNames?: readonly string[]
   /** Leaves out properties that SDKs set (`$…`). */
   readonly leavesOutCore?: boolean
-  /** True: only properties of flags (`$feature/…`). False: all others. */
+  /** True: only properties of flags (`$feature/…`). False: only other properties. */
   readonly ofFlags?: boolean
   /** The names of the events to which `isSeenOnEvents` in an answer refers. */
   readonly events?: readonly string[]
@@ -162,7 +162,7 @@ export interface ExportCursor extends EventCursor {
   readonly key?: {
     readonly event: string
     readonly distinctId: string
-    /** The place in time after which the export began, if it did not begin at the start. */
+    /** The place in the order of time after which the export began; null if it began at the start. */
     readonly base: EventCursor | null
   }
 }
@@ -171,8 +171,9 @@ export interface EventExport {
   /** An upper bound for the number of events: it also counts copies, and events that only the finer filters leave out. */
   readonly eventCountMax: number
   /**
-   * About a mebibyte each, unless a single event is larger, to be read once and before the next is requested. A batch is
-   * queried when it is requested, or was already buffered as bytes: between two batches nothing is open in the store.
+   * The batches have about a mebibyte each, unless a single event is larger. Read each batch once, before requesting the
+   * next batch. A batch is queried when it is requested, or was already buffered as bytes: between two batches nothing is
+   * open in the store.
    */
   readonly batches: AsyncIterable<Iterable<ExportedEvent>>
 }

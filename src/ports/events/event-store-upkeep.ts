@@ -35,8 +35,8 @@ export interface EventStoreUpkeep {
    */
   deleteExpired(by: { readonly nowMs: number; readonly isTrusted: boolean }): Promise<void>
   /**
-   * By project: the highest erasure count in its rows (`EventRows.erasures`), for projects that have any. Reads a
-   * column of all rows.
+   * For each project whose rows have erasure counts (`EventRows.erasures`): the highest of these counts. Reads a column of
+   * all rows.
    */
   findErasureCounts(): Promise<readonly ErasureCount[]>
   /** Resolves when the mark is durable. */
@@ -62,8 +62,8 @@ export interface ChargedUsage {
   /**
    * Counts each identity once, on the UTC day of its `chargedAtMs`, and a recorded session on the day of its first
    * recording. Days are inclusive, `YYYY-MM-DD`; days without usage are left out. May take minutes: the limit on users'
-   * queries does not apply. `signal` ends it, with its reason.
-   * @throws PortError `unavailable`, `timeout`, `full`.
+   * queries does not apply. Aborting `signal` ends the query and rejects with the signal's reason. @throws PortError
+   * `unavailable`, `timeout`, `full`.
    */
   countUsage(projectId: number, fromDay: string, toDay: string, signal?: AbortSignal): Promise<readonly UsageDay[]>
 }

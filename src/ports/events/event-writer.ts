@@ -66,7 +66,7 @@ export interface EventWriter {
   /** Makes a job's pending rows visible to queries. Repeat it after a crash. Job ids start at 2, as in `discardJob`. */
   publishJob(importJobId: number): Promise<void>
   /**
-   * Deletes the rows of a job that shares its partition with others (`importPartition` 1), and returns when none
+   * Deletes the rows of a job that shares its partition with other jobs (`importPartition` 1), and resolves when no row
    * remains. Repeat it after a crash.
    */
   deleteSharedJobRows(importJobId: number): Promise<void>
@@ -82,7 +82,7 @@ export interface IdShare {
 
 export type GetKnownProperties = (distinctIds: readonly string[]) => Promise<ReadonlyMap<string, string>>
 
-/** Limited because a store that rewrites thousands of rows at once holds this many bytes several times for each row. */
+/** The most bytes of known properties per row: a store that rewrites thousands of rows at once holds them several times. */
 export const knownBytesMax = 2 * 1024
 
 export interface EventRows {
@@ -95,8 +95,8 @@ export interface EventRows {
   /** Flag calls of projects that deduplicate them: they are charged, but not stored as events. */
   readonly deduplicated?: readonly DeduplicatedCall[]
   /**
-   * By project: how often persons of it had been erased when the rows were created; 0 for absent projects. An erasure of a
-   * person removes rows with a count from before it; rows with a later count stay.
+   * By project: how often its persons had been erased when the rows were created; 0 for absent projects. The erasure of a
+   * person removes rows whose count is from before this erasure; rows with a later count stay.
    */
   readonly erasures?: ReadonlyMap<number, number>
   /** True for rows that were stored before and may have been lost: they replace no event that still exists. */

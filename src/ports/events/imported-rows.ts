@@ -39,7 +39,7 @@ export interface ImportedRows {
     signal?: AbortSignal,
   ): Promise<readonly EventView[]>
   /**
-   * How many of these events are stored, visible or pending, live or by any job. Only a few calls of a project may wait at
+   * How many of these events are stored, visible or pending, live or imported. Only a few calls of a project may wait at
    * once: a further call fails as `full`.
    */
   countStoredEvents(projectId: number, batch: BatchIdentities): Promise<number>

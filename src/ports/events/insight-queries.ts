@@ -26,7 +26,7 @@ export interface InsightQueries {
   countTrend(query: TrendCountQuery, signal?: AbortSignal): Promise<readonly TrendLine[]>
   /** How often a flag was called, by value and bucket. Calls that were deduplicated count, and so do their callers. */
   countFlagUsage(query: FlagUsageQuery, signal?: AbortSignal): Promise<FlagUsage>
-  /** Which persons a flag exposed to which variant, by its calls, including deduplicated calls, and by exposure events. */
+  /** Which persons a flag exposed to which variant, judging by its calls, also deduplicated, and by exposure events. */
   countExposures(query: ExposureQuery, signal?: AbortSignal): Promise<FlagExposure>
 }
 
@@ -75,7 +75,7 @@ export interface ExposureQuery extends FlagUsageQuery {
 }
 
 export interface FlagExposure {
-  /** For each variant, the number of persons per bucket whose first call in the range had it. */
+  /** For each variant and bucket, how many persons' first call in the range is in the bucket and had the variant. */
   readonly firsts: readonly (readonly number[])[]
   /** The number of persons whose calls had more than one of the variants; they are counted for none of them. */
   readonly multiple: number
@@ -90,7 +90,7 @@ export interface FlagUsageQuery {
 }
 
 export interface TrendLine {
-  /** One figure per bucket; 0 for a bucket without any events. */
+  /** The line's figure in each bucket; 0 for a bucket without any events. */
   readonly data: readonly number[]
   /** `other` for all values without a line; null without breakdowns. */
   readonly value: BreakdownValue | 'other' | null
@@ -104,8 +104,8 @@ export interface TrendLine {
 export const cachedUsageDays = 90
 
 /**
- * No client waits for these: each may take minutes, and the limit on users' queries does not apply to them. `signal`
- * ends one, with its reason.
+ * No client waits for these methods: each may take minutes, and the limit on users' queries does not apply. Aborting
+ * `signal` ends the query and rejects with the signal's reason.
  * @throws PortError from every method, like `EventQueries`.
  */
 export interface FlagUsageUpkeep {
@@ -120,7 +120,7 @@ export interface FlagUsageUpkeep {
    * with the time at which the last such id moved, all in epoch ms.
    */
   listDaysOfMovedIds(projectId: number, movedFromMs: number, signal?: AbortSignal): Promise<ReadonlyMap<number, number>>
-  /** The cached counts of these buckets that are still correct, each with a time before it was counted. */
+  /** The buckets whose cached counts are still correct, each with a time before its calls were counted. */
   listCachedUsage(
     query: FlagUsageQuery,
     signal?: AbortSignal,

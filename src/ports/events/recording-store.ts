@@ -3,7 +3,7 @@
 
 import type { StoredRecording } from '#core/events/stored-event.ts'
 
-/** How many days a recording's items are stored, and how many its row, which shows that there were items. */
+/** How many days a recording's items are stored, and how many days its row, which shows that there were items. */
 export const recordingRetentionDays = { items: 3, row: 90 } as const
 
 /** @throws PortError from every method, like `EventQueries`. */

@@ -24,7 +24,7 @@ export interface RejectStore {
 }
 
 export interface RejectedView extends RejectedEvent {
-  /** When it was last replayed and stored, epoch ms; null if it never was. */
+  /** When the reject was last replayed and then stored as an event, epoch ms; null if this never happened. */
   readonly replayedAtMs: number | null
 }
 
@@ -45,10 +45,10 @@ export interface RejectedFilter {
   readonly distinctId?: string
   readonly uuid?: string
   readonly lane?: Lane
-  /** Exclusive bounds of the receipt, epoch ms. */
+  /** Exclusive bounds of the time of receipt, epoch ms. */
   readonly afterMs?: number
   readonly beforeMs?: number
-  /** Text in the body, ignoring case. */
+  /** A text that the body contains, ignoring case. */
   readonly search?: string
   readonly replayed?: boolean
   /** Newest first when absent. */
@@ -58,7 +58,7 @@ export interface RejectedFilter {
 }
 
 export interface RejectedQuery extends RejectedFilter {
-  /** 1–1,000. Large bodies make a page shorter. */
+  /** The most rejects of a page, 1–1,000. A page with large bodies has fewer. */
   readonly limit: number
 }
 

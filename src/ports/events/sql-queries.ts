@@ -32,7 +32,7 @@ export type SqlFailure =
   | { readonly kind: 'failed'; readonly detail: string }
   | { readonly kind: 'forbidden' }
   | { readonly kind: 'too_large'; readonly detail: string }
-  /** The store's user lacks the rights to create the views, and the user that reads them. */
+  /** The store's user lacks the rights to create the views, or to create the user that reads them. */
   | { readonly kind: 'not_set_up'; readonly detail: string }
 
 export interface SqlQueries {

@@ -18,7 +18,7 @@ export interface EventLogWriter {
    */
   append(traffic: Traffic, records: EncodedRecords): Promise<void>
   /**
-   * The condition that an append would most likely meet now. It is for readiness; do not decide by it whether to append.
+   * The condition that an append would most likely meet now. Use it to report readiness, not to decide whether to append.
    */
   getCondition(): LogCondition
   /** How many records wait for their append to resolve, by stream; leaves out records without a stream so far. */
@@ -63,14 +63,16 @@ export interface LogLoss {
    * reject.
    */
   readonly body?: string
-  /** How many records are missing within the span, if fewer than it has offsets. */
+  /** How many records are missing within the span, if the span has more offsets than that. */
   readonly recordCount?: number
 }
 
 export interface LogChunk extends StreamInfo {
-  /** Their offsets ascend, starting at or after the requested offset. */
+  /** The records that were read; their offsets ascend, starting at or after the requested offset. */
   readonly records: readonly RecordAt[]
-  /** Where to continue reading; commit it. It may be far beyond the last record, and advance even without records. */
+  /**
+   * Where to continue reading; commit this offset. It may be far beyond the last record, and advance even without records.
+   */
   readonly nextOffset: number
   /** Lost records, all of them before the first of `records`; null if none were lost. */
   readonly missing: MissingRecords | null
@@ -104,7 +106,7 @@ export interface LogReadOptions {
 }
 
 export interface EventLogReader {
-  /** All streams, those of live traffic first. @throws PortError */
+  /** All streams, the streams of live traffic first. @throws PortError */
   listStreams(): Promise<readonly StreamInfo[]>
   /**
    * Reads records from `fromOffset` on, in order: up to `recordCountMax`, and up to `bytesMax` but at least one record. If
@@ -178,7 +180,7 @@ export interface EventLogRetention {
    */
   reclaimSpace(processed: Readonly<Record<LogStream, number>>): Promise<{ deletedSegmentCount: number }>
   /**
-   * Makes complete segments smaller, where the log can. Records and offsets stay; the reported time of an append may become
+   * Compresses complete segments, if the log can do so. Records and offsets stay; the reported time of an append may become
    * up to a second too early. Takes seconds of CPU time in another thread; `signal` ends it early, and the next call
    * continues.
    */

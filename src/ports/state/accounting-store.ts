@@ -12,7 +12,7 @@ export interface UsageStore {
    */
   addFlagRequests(counts: readonly { projectId: number; day: string; count: number }[]): Promise<void>
   /**
-   * Sets the event counts of these days to those of the event store. The first counts that are set for a day before
+   * Sets the event counts of these days to the counts in the event store. The first counts that are set for a day before
    * `frozenBeforeDay` are final: later counts are ignored, so that a day stays as it was charged, even if the schedule
    * paused.
    * @param lostDays days from which the event store has lost events: each count keeps the larger value.
@@ -47,7 +47,7 @@ export interface UsageRow extends EventUsage {
 export interface RefusedStore {
   /** Writes all counts or none. A count with a warning also raises the warning `count` times, with one sample. */
   addRefused(counts: readonly RefusedCount[]): Promise<void>
-  /** Sums by reason, from the UTC day `fromDay` on. */
+  /** Sums of the counts by reason, from the UTC day `fromDay` on. */
   listRefused(projectId: number, fromDay: string): Promise<readonly RefusedSummary[]>
   /** Retention: deletes the counts of UTC days before `firstDay`, and after `lastDay` if there is one. */
   deleteRefusedOutside(firstDay: string, lastDay: string | null): Promise<void>
@@ -72,7 +72,7 @@ export interface RefusedSummary {
 
 /** Ingestion warnings. They are written with chunks (`chunk-store.ts`) and with `addRefused`. */
 export interface WarningStore {
-  /** By type, the latest first. Counts are exact for whole UTC days; only some samples are kept per day and type. */
+  /** One item per type, latest first. Counts are exact for whole UTC days; only some samples are kept per day and type. */
   listWarnings(
     projectId: number,
     query: { sinceMs: number; sampleCountMax: number },

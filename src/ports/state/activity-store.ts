@@ -1,15 +1,15 @@
-// The activity log as the private API reads it. Every other method that takes a `Change` writes its entry itself.
+// The activity log as the private API reads it. Methods of other stores that take a `Change` write its entry themselves.
 
 import type { Activity, ActivityKind, NewActivity } from '#core/activity.ts'
 import type { Change } from '#core/author.ts'
 
 /** All filters must match. */
 export interface ActivityQuery {
-  /** Null for the whole instance. */
+  /** Null for activity of the whole instance. */
   readonly projectId: number | null
   readonly kinds: readonly ActivityKind[]
   readonly itemId?: string
-  /** Numbers of authors (`computeAuthorNumber`). */
+  /** Only entries by authors with these numbers (`computeAuthorNumber`). */
   readonly by?: readonly number[]
   /** Only entries older than the entry with this id. */
   readonly belowId?: number

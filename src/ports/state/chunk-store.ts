@@ -20,11 +20,13 @@ export type {
   Versioned,
 } from '#core/processing/chunk.ts'
 
-/** Offsets count in one stream of the log; `committedAtMs` is in epoch ms. */
+/** Offsets are those of one log stream; `committedAtMs` is in epoch ms. */
 export interface ChunkPosition {
   readonly stream: LogStream
   readonly ownerId: string
-  /** The owner's position when it read the chunk; if it has changed, the commit is refused. Not compared when absent. */
+  /**
+   * The owner's position when it read the chunk; if it has changed since, the commit is refused. Not compared when absent.
+   */
   readonly fromOffset?: number
   readonly offset: number
   readonly committedAtMs: number
@@ -38,13 +40,13 @@ export interface ChunkStore {
    */
   claimPosition(stream: LogStream, ownerId: string): Promise<{ offset: number }>
   /**
-   * The position of a stream that this owner has claimed; null if another owner has it. It differs from the owner's
-   * last commit if the state was replaced by an older copy.
+   * The position of a stream that this owner has claimed; null if another owner has claimed it since. It differs from the
+   * owner's last commit if the state was replaced by an older copy.
    */
   findOwnPosition(stream: LogStream, ownerId: string): Promise<number | null>
   /**
    * Reads everything as of one point in time. Unknown subjects are left out, as are groups of projects that are not in
-   * `projectIds`. Ids are read in lists, so not every id takes a query.
+   * `projectIds`. One query reads a list of ids.
    * @param textBytesMax limit on the property text, marks included, of all these persons and groups together; each
    * other id of a merging person counts as 256 bytes.
    * @returns `too_large` if they exceed the limit; the store stops reading soon after that.
@@ -63,9 +65,9 @@ export interface ChunkStore {
    */
   loadSessions(wanted: readonly VisitorSessionName[]): Promise<readonly VisitorSession[]>
   /**
-   * Writes everything or nothing. Each row is written only if it still has the version that was loaded. For
-   * `calledFlags` that exist in the project and are not deleted, that time is stored as their last call, unless a later
-   * call is known; the flags' versions and the revision stay unchanged.
+   * Writes everything or nothing. Each row is written only if it still has the version that was loaded. For `calledFlags`
+   * that exist in the project and are not deleted, the time of the call is stored as their last call, unless a later call
+   * is known; the flags' versions and the revision stay unchanged.
    * @returns `version_conflict` if a person, mapping or group changed since it was loaded, if a group type in use was
    * deleted, if a distinct id that these changes use without a person now has a person, or if a distinct id that they map
    * to a person has since been used without a person: load and process again. `not_owner` if another worker has claimed the

@@ -35,7 +35,10 @@ export interface CohortStore {
   findCohort(projectId: number, cohortId: number): Promise<Cohort | null>
   /** Newest first, without deleted cohorts; `search` matches names, ignoring case. */
   listCohorts(projectId: number, query: { limit: number; offset: number; search?: string }): Promise<Page<Cohort>>
-  /** Changes neither version nor revision. Writes nothing for an outdated version, which may have had other filters. */
+  /**
+   * Stores the count without a new version or revision. Writes nothing for an outdated version, which may have had other
+   * filters.
+   */
   saveCohortCount(
     cohort: Pick<Cohort, 'projectId' | 'id' | 'version'>,
     count: number,
@@ -64,8 +67,8 @@ export interface CohortMemberStore {
   /** Persons with an id above `afterPersonId`, ascending. Large persons make a page short: see `hasMore`. */
   listCohortMembers(projectId: number, cohortId: number, page: PersonsPageQuery): Promise<PersonsPage>
   /**
-   * All persons of a project in the same order, or only those that `propertyParts` does not exclude. With `propertyParts`,
-   * a page before the last may be empty.
+   * All persons of a project by ascending id, or only those that `propertyParts` does not exclude. With `propertyParts`, a
+   * page before the last may be empty.
    * @param ofCohortIds static cohorts to report in `staticCohortIds`.
    */
   listPersonsAfter(
@@ -74,7 +77,7 @@ export interface CohortMemberStore {
     ofCohortIds: readonly number[],
   ): Promise<ScannedPersons>
   /**
-   * Persons that match the filters, newest first, with an id below `belowId`. Pages and cohorts as in
+   * Persons that match the filters, newest first, with an id below `belowId`. Pages and cohorts are as in
    * `listPersonsAfter`: with `propertyParts` or `search` a page before the last may be empty.
    */
   listPersonsBelow(
@@ -98,7 +101,7 @@ export interface PersonInCohorts extends PersonView {
 }
 
 export interface SearchedPersons extends PersonsPage<PersonInCohorts> {
-  /** The next page begins after this person; null when there is none. */
+  /** The next page begins after this person; null when there is no next page. */
   readonly nextBehindId: number | null
 }
 

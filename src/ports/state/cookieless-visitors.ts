@@ -1,5 +1,5 @@
-// Cookieless visitors of projects that store their state: the look-ups of fronts, and the deletion of a day. The worker
-// writes them with its chunks (`chunk-store.ts`).
+// Cookieless visitors of projects that store their state: what fronts look up, and how the visitors of a day are deleted.
+// The worker writes them with its chunks (`chunk-store.ts`).
 
 import type { DayRange } from '#core/cookieless/visitor-day.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
@@ -17,8 +17,8 @@ export interface CookielessVisitors {
 /** @throws PortError from every method, like `ManagementStore`. */
 export interface CookielessVisitorUpkeep {
   /**
-   * Deletes what is known about visitors of all other days, including later days, in all projects. @param days further days
-   * to keep.
+   * Deletes what is known about visitors of all days outside `kept`, including later days, in all projects. @param days
+   * further days to keep.
    * @param rowCountMax how many rows of each kind one call deletes at most.
    * @returns how many rows were deleted; 0 when none remains.
    */
@@ -37,8 +37,7 @@ export interface CookielessSalts {
    */
   findOrCreateSalt(day: string, fresh: Uint8Array): Promise<Uint8Array>
   /**
-   * Deletes the salts of all other days, including later ones.
-   * @returns the days that had one.
+   * Deletes the salts of all days outside `kept`, including later days. @returns the days that had a salt.
    * @throws PortError, after it deleted what it could.
    */
   deleteSaltsExcept(kept: DayRange): Promise<readonly string[]>

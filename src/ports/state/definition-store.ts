@@ -1,4 +1,4 @@
-// Definitions, which evaluations need and which rarely change. Each front keeps a compiled set per project in memory.
+// The definitions that evaluations need; they rarely change. Each front keeps a compiled set per project in memory.
 
 import type { ProjectDefinitions } from '#core/flags/definitions/project-definitions.ts'
 
@@ -6,11 +6,11 @@ export interface DefinitionStore {
   /** Cheap enough to call five times a second. */
   readRevision(): Promise<StoredRevision>
   /**
-   * Every project that changed after `readRevision`, in full, and the ids of deleted projects. `loadChanges(-1)` returns
+   * Every project that changed after `revision`, in full, and the ids of deleted projects. `loadChanges(-1)` returns
    * everything.
    * @param held what the caller has from earlier answers of the same epoch; absent if it has nothing. Flags and cohorts
-   *   that have not changed since are not read again: the answer has the same objects, so a cohort keeps its earlier
-   *   count of members.
+   * that have not changed since are not read again: the answer has the same objects, so a cohort keeps its earlier
+   * count of members.
    */
   loadChanges(revision: number, held?: GetHeldDefinitions): Promise<DefinitionChanges>
   /**

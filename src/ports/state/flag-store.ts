@@ -51,7 +51,9 @@ export interface FlagStore {
    * The ids of flags with these traits, newest first. Reads every candidate flag, so it takes longer than `listFlags`.
    */
   searchFlags(projectId: number, search: FlagSearch): Promise<readonly number[]>
-  /** The first of these flags that fit into one read, at least one. The ids must be sorted newest first. */
+  /**
+   * The first of these flags that fit into one read of the store; at least one flag. The ids must be sorted newest first.
+   */
   listFittingFlags(projectId: number, flagIds: readonly number[]): Promise<readonly Flag[]>
   /** Newest first. */
   listFlagVersions(
@@ -111,7 +113,7 @@ export interface LastFlagCall {
 
 export interface FlagOwners {
   readonly flagId: number
-  /** Ids of the experiments that are not deleted, ascending. */
+  /** Ids of the flag's experiments that are not deleted, ascending. */
   readonly experimentIds: readonly number[]
   readonly features: readonly EarlyAccessFeature[]
 }

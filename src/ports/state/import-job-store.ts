@@ -17,11 +17,11 @@ import type { Result } from '#core/result.ts'
 export type NewImportJob = Pick<DescribedImportJob, 'publicId' | 'projectId' | 'name' | 'source' | 'options' | 'plan'>
 
 export interface ImportJobLimits {
-  /** Jobs of the project that are neither published nor discarded. */
+  /** Limit on the project's jobs that are neither published nor discarded. */
   readonly openMax: number
-  /** Jobs that the project created within the last 24 hours. */
+  /** Limit on the jobs that the project creates within 24 hours. */
   readonly perDayMax: number
-  /** Jobs of the project that are not discarded, without implicit jobs. */
+  /** Limit on the project's jobs that are not discarded; implicit jobs do not count. */
   readonly keptMax: number
 }
 
@@ -56,7 +56,7 @@ export interface ImportJobStore {
    * perhaps a job that is still open.
    */
   listImplicitJobs(projectId: number, day: string): Promise<readonly ImplicitJob[]>
-  /** Creates the job that collects a day from now on, unless one exists. */
+  /** Creates the implicit job that collects a day's imports from now on, unless an open one exists. */
   createImplicitJob(projectId: number, day: string, nowMs: number): Promise<void>
   findImportJob(id: number): Promise<DescribedImportJob | null>
   findImportJobByPublicId(publicId: number): Promise<DescribedImportJob | null>
@@ -64,7 +64,7 @@ export interface ImportJobStore {
   findNamedImportJobs(publicIds: readonly number[]): Promise<readonly NamedImportJob[]>
   /** The numbers of the project's jobs whose flag calls count in experiments. */
   listJobsInExperiments(projectId: number): Promise<readonly number[]>
-  /** The newest first, as many as fit into a page of a mebibyte. */
+  /** The project's jobs, newest first: as many as fit into a page of a mebibyte. */
   listImportJobs(
     projectId: number,
     page: { readonly limit: number; readonly offset: number },
@@ -80,7 +80,7 @@ export interface ImportJobStore {
     from: { readonly states: readonly ImportJobState[]; readonly step?: ImportStep | null },
     by: Author | null,
   ): Promise<DescribedImportJob | null>
-  /** What happened to the job's events and while it was published or undone, by reason, the most frequent first. */
+  /** Notes on the job's events and on its publishing or undoing: one per reason, the most frequent first. */
   listImportNotes(importJobId: number): Promise<readonly ImportNote[]>
 }
 
@@ -93,7 +93,7 @@ export interface StagedItems {
   readonly links: { readonly id: number; readonly link: ImportLink }
   /** Distinct ids of persons. */
   readonly ids: string
-  /** Distinct ids that were used without a person. These stay when they are published. */
+  /** Distinct ids that were used without a person. These stay in the list after they are published. */
   readonly personlessIds: string
   readonly groups: Pick<Group, 'typeIndex' | 'key'>
 }
@@ -105,9 +105,9 @@ export interface ImportWorkStore {
    * the oldest change first.
    */
   listImportWork(): Promise<readonly OpenImportWork[]>
-  /** Records why the job does not progress, or that it does again. Its `updatedAtMs` stays unchanged. */
+  /** Records why the job does not progress, or that it progresses again. The job's `updatedAtMs` stays unchanged. */
   recordImportFailure(importJobId: number, failure: JobFailure | null): Promise<void>
-  /** The first items of a kind, in order. @param afterId for distinct ids: only those after this id. */
+  /** The first staged items of a kind, in order. @param afterId for distinct ids: only those after this id. */
   listStagedItems<Kind extends keyof StagedItems>(
     importJobId: number,
     kind: Kind,
@@ -119,9 +119,9 @@ export interface ImportWorkStore {
   /** What the job's merges did to the assignments of these persons. */
   findAssignments(importJobId: number, uuids: readonly string[]): Promise<readonly AssignmentsRecord[]>
   /**
-   * Deletes the job's staging overlay and links, and for a job that is discarded also its assignments, group types and times
-   * of generated events, in steps between which others may write.
-   * @returns whether there is more, after some thousand rows.
+   * Deletes the job's staging overlay and links, and for a job that is discarded also its assignments, group types and
+   * times of generated events, some thousand rows per call, so that others may write in between. @returns whether there is
+   * more to delete.
    */
   clearImportJob(importJobId: number, of: 'staging' | 'everything'): Promise<boolean>
   /**
@@ -135,8 +135,8 @@ export interface ImportWorkStore {
     clock: { readonly nowMs: number; readonly isTrusted: boolean },
   ): Promise<void>
   /**
-   * Deletes discarded jobs of a project with their notes, except the `keptCount` that were discarded last, some at a
-   * time. Implicit jobs stay: they record which of the events in the log are deleted.
+   * Deletes discarded jobs of a project with their notes, except the `keptCount` that were discarded last; a limited number
+   * per call. Implicit jobs stay: they record which of the events in the log are deleted.
    */
   deleteDiscardedJobs(projectId: number, keptCount: number): Promise<void>
 }

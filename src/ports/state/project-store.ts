@@ -37,13 +37,15 @@ export type NewProject = Omit<Project, 'id' | 'createdAtMs'>
 
 /** Every write raises the revision, so that other processes follow. Keys of a deleted project are not valid. */
 export interface SecretKeyStore {
-  /** The new key becomes the primary key, the old primary key the backup. The former backup is no longer valid. */
+  /**
+   * The new key becomes the primary key, and the old primary key becomes the backup. The former backup is no longer valid.
+   */
   rotateSecretKey(
     projectId: number,
     key: NewSecretKey,
     change: Change,
   ): Promise<Result<Written<SecretKeys>, 'not_found'>>
-  /** Makes the backup invalid. A project without a backup stays unchanged. */
+  /** Makes the backup key invalid. A project without a backup key stays unchanged. */
   deleteBackupSecretKey(projectId: number, change: Change): Promise<Result<Written<SecretKeys>, 'not_found'>>
   /** The keys of these projects. Projects without a key may be missing. */
   listSecretKeys(projectIds: readonly number[]): Promise<readonly (SecretKeys & { readonly projectId: number })[]>
@@ -52,7 +54,7 @@ export interface SecretKeyStore {
 export interface NewSecretKey {
   /** SHA-256 of the key, hex; the key itself is never stored. */
   readonly secretHash: string
-  /** What the private API shows of the key afterwards. */
+  /** The masked form of the key, which the private API shows once the key exists. */
   readonly masked: string
 }
 

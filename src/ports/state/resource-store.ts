@@ -15,8 +15,8 @@ export type NewItem<N extends ResourceName> = Pick<Item<N>, 'projectId' | Requir
   Partial<Item<N>>
 
 /**
- * The writes of flags, by the fields of the item that name the flags. A field without a write keeps its flag, and null
- * writes nothing. `flagIsOwn` becomes true for a flag that is created.
+ * An item's flag writes, by the item's field that names the flag. A field without a write keeps its flag, and null writes
+ * nothing. `flagIsOwn` becomes true for a flag that is created.
  */
 export type FlagWrites<N extends ResourceName> = {
   readonly [K in keyof Item<N> & `${string}lagId`]?: FlagWrite | null
@@ -42,7 +42,7 @@ interface ItemFilters {
     readonly createdBy?: readonly Author[]
   }
   experiment: ExperimentFilter & {
-    /** The current time, for the order by duration. */
+    /** The current time, needed to sort experiments by duration. */
     readonly nowMs: number
   }
 }
@@ -68,7 +68,7 @@ export interface ResourceStore {
     change: Change,
     basedOn?: Item<N>,
   ): Promise<Result<Written<Item<N>>, FlagWriteRefusal | 'not_found'>>
-  /** If no other experiment uses the flag of this one, the flag loses its mark `has_experiment`. */
+  /** If no other experiment uses this experiment's flag, the flag loses its mark `has_experiment`. */
   deleteResource<N extends ResourceName>(
     name: N,
     projectId: number,

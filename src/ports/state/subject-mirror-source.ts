@@ -15,19 +15,19 @@ import type { RowRange } from '#core/processing/row-ranges.ts'
 export interface MirrorProgress {
   /** The version of the latest rows that were written completely. Every step writes with a higher version. */
   readonly version: number
-  /** The fill from which the mirror results; null before the first fill. */
+  /** The fill that produced the mirror; null before the first fill. */
   readonly fill: MirrorFill | null
 }
 
 export interface MirrorFill {
   readonly id: string
-  /** `begun`: the tables may not be empty yet. Then persons are filled, then groups. */
+  /** `begun`: the tables may still contain rows. Afterwards persons are filled, then groups. */
   readonly phase: 'begun' | 'persons' | 'groups' | 'complete'
   /** The last person or group of this phase that has been filled; null for none. */
   readonly after: MirrorPlace | null
   /** The version of the latest rows that were written: the event store has rows of at least this version. */
   readonly rowsVersion: number
-  /** What the event store held of the mirror at the last comparison; null when that is not known. */
+  /** Which rows of the mirror the event store had at the last comparison; null when that is not known. */
   readonly held: readonly RowRange[] | null
 }
 

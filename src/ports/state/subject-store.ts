@@ -13,11 +13,11 @@ export interface SubjectStore {
    */
   findPerson(projectId: number, distinctId: string, wanted?: GetWantedNames): MaybePromise<SubjectPerson | null>
   /**
-   * Ids of the static cohorts that the person of a distinct id is in, deleted cohorts included, as of the same time;
+   * Ids of the static cohorts that the person of a distinct id is in, deleted cohorts included, as fresh as `findPerson`;
    * empty if no person has the id. The cost depends on how many cohorts the person is in, never on their other members.
    */
   findStaticCohorts(projectId: number, distinctId: string): MaybePromise<ReadonlySet<number>>
-  /** Properties of a stored group, as of the same time; null if unknown. `wanted` as for persons. */
+  /** Properties of a stored group, as fresh as `findPerson`; null if unknown. `wanted` is as in `findPerson`. */
   findGroup(
     projectId: number,
     groupTypeIndex: number,

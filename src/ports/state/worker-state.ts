@@ -1,4 +1,4 @@
-// What the workers of a state store for themselves: the log that they follow and their positions in it, the event store
+// What workers store in the state for their own use: the log that they follow and their positions in it, the event store
 // that they last wrote to, who runs a schedule, and the projects that wait for a second cursor.
 
 import type { LogStream } from '#core/events/log-stream.ts'
@@ -7,7 +7,7 @@ import type { EventStoreMark } from '#core/processing/row-ranges.ts'
 import type { TrustedTime } from '#core/trusted-time.ts'
 import type { ChunkOutcome } from './chunk-store.ts'
 
-/** The log that a state follows, and what it knows of the previous one. */
+/** The log that a state follows, and what the state knows of the previous log. */
 export interface FollowedLog {
   readonly id: string
   /** Host and folder, for messages. */
@@ -98,7 +98,7 @@ export interface TrustedTimeStore {
 // cursor takes their records; its position is stored under a separate name (`formatDeferredCursorName`).
 
 export interface Deferral {
-  /** The second cursor's position: records of these projects before it are processed. */
+  /** The second cursor's position: records of the deferred projects before it are processed. */
   readonly offset: number
   /** Never empty. */
   readonly projects: readonly DeferredProject[]

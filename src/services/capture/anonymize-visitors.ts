@@ -57,7 +57,7 @@ export function createVisitorAnonymizer(options: VisitorAnonymizerOptions) {
   const recent: RecentVisitors = new WeakMap()
   return {
     /**
-     * For the events of one request, before their records are made. It leaves to `hide`: events that wait for a salt,
+     * Settles the events of one request before their records are made. It leaves to `hide`: events that wait for a salt,
      * dropped events, and the rest of a request with many visitors, which would block the event loop.
      */
     settlerOf(project: Project): SettleVisitor {
@@ -172,9 +172,9 @@ interface Visitor extends Pick<VisitorDay, 'day' | 'startMs'> {
   /** The text of the base hash. */
   readonly hash: string
   readonly distinctId: string
-  /** The ids that its events have among their properties. */
+  /** The ids that the visitor's events have among their properties, as text. */
   readonly membersText: string
-  /** The settled results of its events, by `isSentinel` and `isLookedUp`. */
+  /** The settled results of the visitor's events, by `isSentinel` and `isLookedUp`. */
   readonly settled: (SettledVisitor | undefined)[]
 }
 
@@ -259,7 +259,7 @@ class Settler {
     const project = this.#project
     const known = this.#recent.get(salt)?.byUserAgent.get(userAgent)?.get(ip)
     // One entry per user agent and address is enough: few visitors see several projects or hosts within half a minute, or
-    // have several zones.
+    // have several time zones.
     const isSame = known !== undefined && known.project === project && known.startMs === day.startMs
     if (isSame && known.host === host && known.extra === extra) return known
     const visitor = hashVisitorOfDay(day, salt, project, facts)

@@ -45,7 +45,7 @@ export interface EventAppenderOptions {
 
 /** How many items of a request have each outcome. */
 export interface RequestTally {
-  /** Stored items, by the index of their lane in `lanes`. */
+  /** How many items are stored, by the index of their lane in `lanes`. */
   readonly stored: readonly number[]
   /** All other items, by the code of their outcome. */
   readonly others: ReadonlyMap<number, CountedItems>
@@ -53,16 +53,16 @@ export interface RequestTally {
 
 interface CountedItems {
   count: number
-  /** The first item, as far as it could be read. */
+  /** The first of these items, as far as it could be read. */
   readonly first: RefusedItem
 }
 
-/** A request whose table is final. */
+/** A request whose outcome table is final. */
 export interface FinalizedRequest<Answer> extends Pick<PreparedRequest, 'historicalMigration' | 'table'> {
   readonly tally: RequestTally
   /** Whether drops are final: the sender never resends dropped items, even when it must resend all other items. */
   readonly areDropsFinal: boolean
-  /** Whether its rejects may be kept. */
+  /** Whether the request's rejects may be kept. */
   readonly keepsRejects: boolean
   /** How many events have a hot distinct id. */
   readonly hotCount: number
@@ -70,7 +70,7 @@ export interface FinalizedRequest<Answer> extends Pick<PreparedRequest, 'histori
 }
 
 /**
- * Counts the items of a final table, which still has the records of all of them.
+ * Counts the items of a final outcome table, which must still have the records of all items.
  * @param countsRejects false for a replay, whose rejects were counted when they first arrived.
  */
 export function tallyItems(table: OutcomeTable, countsRejects: boolean): RequestTally {
@@ -229,7 +229,7 @@ function isReject(code: number): boolean {
   return outcomes[code]!.result === 'reject'
 }
 
-/** Details of the ingestion warning about items that were left out; undefined when they raise none. */
+/** Details of the ingestion warning about items that were left out; undefined when they raise no warning. */
 function createWarningDetails(
   project: Project,
   code: number,
@@ -249,7 +249,7 @@ function createWarningDetails(
   return () => ({ quota: quotaOf(project.quotas, resource), ...(eventUuid !== '' && { eventUuid }) })
 }
 
-/** @returns the units that the records count for; null when the project has too much waiting. */
+/** @returns the units that the records count for; null when the project has too many records waiting. */
 function takeBacklogUnits(backlog: ProjectBacklog | undefined, projectId: number, records: EncodedRecords | null) {
   return records === null || backlog === undefined ? 0 : backlog.take(projectId, records)
 }

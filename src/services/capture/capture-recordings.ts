@@ -29,7 +29,7 @@ export interface RecordingServiceOptions {
   readonly eventLog: EventLogAppender
   /** Limits how many recordings a project may have waiting; no limit when absent. */
   readonly backlog?: ProjectBacklog
-  /** Milliseconds from any start; spaces the logged lines. */
+  /** Milliseconds from an arbitrary start, to limit how often a line is logged. */
   readonly monotonicNowMs: () => number
   readonly metrics: Metrics
   readonly logger: Logger

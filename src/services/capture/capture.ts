@@ -59,7 +59,7 @@ export interface CaptureOptions {
 export type CaptureService = ReturnType<typeof createCaptureService>
 
 export interface CaptureRequest extends PreparedRequest {
-  /** A reject that is replayed: its bad items are already counted and kept. */
+  /** Set for a replayed reject: its bad items are already counted and kept. */
   readonly isReplay?: true
 }
 
@@ -98,7 +98,7 @@ export function createCaptureService(options: CaptureOptions) {
       const tally = tallyItems(table, !isReplay)
       const reading = read(table)
       const answer = reading instanceof Promise ? await reading : reading
-      // A v1 request of which quotas leave no event is refused as a whole, so its rejects are not kept. Source:
+      // If quotas leave no event of a v1 request, it is refused as a whole, so its rejects are not kept. Source:
       // docs/wire/ingestion.md 4.2.
       const keepsRejects = !isReplay && (protocol === 'v0' || findLeftOutReason(table) === null)
       if (tally.others.size > 0) await runInSlices(removeUnstoredRecords(table))

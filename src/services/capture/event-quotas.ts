@@ -77,7 +77,7 @@ export function startEventQuotaTracker(options: {
     if (month !== before) for (const id of used.keys()) used.set(id, undefined)
   }
 
-  /** Runs once at a time. When it fails, the usage read before stays in effect. */
+  /** Runs at most once at a time. When a read fails, the usage from the previous read stays in effect. */
   function refreshSums(): Promise<void> {
     running ??= readSums().finally(() => {
       running = undefined

@@ -13,7 +13,7 @@ export interface Unavailable {
 }
 
 /**
- * @param options `what` names, in the plural, what cannot be accepted; `nowMs` spaces the logged lines.
+ * @param options `what` names, in the plural, what cannot be accepted; `nowMs` limits how often a line is logged.
  * @returns a handler of errors. The handler rethrows errors that a retry does not fix: damage, conflicts, and any error
  * that is not a `PortError`.
  */

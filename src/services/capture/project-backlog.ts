@@ -40,7 +40,7 @@ const unitBytes = 2_048
 const countedMs = 100
 /** Records stored within this time share one entry. */
 const entryMs = 50
-/** Once a project has this many entries, further records join the newest, which delays when they are forgotten. */
+/** Once a project has this many entries, further records join the newest entry, and are therefore forgotten later. */
 const entryCountMax = 256
 
 interface Entry {
@@ -64,7 +64,7 @@ export function createProjectBacklog(options: ProjectBacklogOptions) {
   return {
     /**
      * Takes records that are about to be appended. While nothing of the project is waiting, any request is accepted.
-     * @returns the units they count for, to be settled later; null when the project has too much waiting.
+     * @returns the units that the records count for, to be settled later; null when the project has too many waiting.
      */
     take(projectId: number, { recordCount, bytes }: EncodedRecords): number | null {
       const units = recordCount + Math.floor(bytes.length / unitBytes)
@@ -118,8 +118,8 @@ export function createProjectBacklog(options: ProjectBacklogOptions) {
     if (entries.length === 0) return
     const until = options.processedUntil()
     const untilMs = until === null ? null : findProcessedUntilMs(until, projectId)
-    // Before the worker's first report, or after the clock was set back, the time of processing is unknown: clear
-    // everything.
+    // Before the worker's first report, or after the clock was set back, the time of processing is unknown: clear all
+    // entries.
     const knowsNothing = untilMs === null || entries.at(-1)!.untilMs > clock.nowMs()
     while (entries.length > 0 && (knowsNothing || entries[0]!.untilMs < untilMs))
       waiting.units -= entries.shift()!.units

@@ -1,4 +1,4 @@
-// Puts refused input into the log, so that its project finds it. The amount is limited, so that a broken client cannot
+// Puts refused input into the log, so that its project can list it. The amount is limited, so that a broken client cannot
 // fill the log with useless data; the rest is only counted. No request waits for this.
 
 import type { RefusedItem } from '#core/capture/incoming-event.ts'
@@ -24,7 +24,7 @@ export interface RejectRecorderOptions {
 
 /** A request that was refused before its events were read. */
 export interface RefusedInput {
-  /** The key it seems to name, untrimmed, or null. */
+  /** The key that the request seems to name, untrimmed; null if there is none. */
   readonly token: string | null
   /** A code of docs/wire/errors.md. */
   readonly reason: string
@@ -33,11 +33,11 @@ export interface RefusedInput {
   readonly body: RejectedBody
   /** How many events the request has, if they could be counted. */
   readonly eventCount?: number
-  /** Its only event; absent when it has several, or when nothing could be read. */
+  /** The request's only event; absent when it has several events, or when nothing could be read. */
   readonly item?: RefusedItem
   /** Whether the request declares itself an import. */
   readonly historicalMigration?: boolean
-  /** The lane it would have gone to, if its path alone decides that. */
+  /** The lane that the request would have gone to, if its path alone decides that. */
   readonly lane?: Lane
 }
 
@@ -55,12 +55,12 @@ export function createRejectRecorder(options: RejectRecorderOptions) {
     /** How many of `count` rejects may be stored now. */
     grant: (projectId: number, count: number) => take(projectId, count, clock.nowMs()),
     keep,
-    /** `keep` for a key that may belong to no project. */
+    /** Like `keep`, for a key that may not belong to any project. */
     keepForKey(token: string, input: RefusedInput, receivedAtMs: number) {
       const project = options.findProject(token.trim())
       if (project !== null) keep(project, input, receivedAtMs)
     },
-    /** Counts events that are not kept, for a key that may belong to no project. */
+    /** Counts events that are not kept, for a key that may not belong to any project. */
     countForKey(token: string, reason: string, count: number) {
       const project = options.findProject(token.trim())
       if (project !== null) refused.count(project.id, reason, count)

@@ -10,7 +10,7 @@ import type { Logger } from '#telemetry/log.ts'
 
 export type RefusedCounter = ReturnType<typeof startRefusedItemCounter>
 
-/** How many combinations of project, day and reason are counted; further ones are not, until a flush succeeds. */
+/** How many combinations of project, day and reason are counted; more are not counted until a flush succeeds. */
 const countedMax = 10_000
 /** Rows in one transaction. */
 const rowsPerWrite = 500

@@ -47,7 +47,7 @@ export type DecodedBody =
   | { readonly kind: 'unreadable'; readonly reason: string }
 
 export interface ReplayOptions {
-  /** Does everything but store and mark. */
+  /** Does everything except storing events and marking rejects. */
   readonly isDryRun: boolean
   /**
    * Whether the good events of a request are stored despite bad ones; otherwise one bad event refuses the request again.
@@ -62,9 +62,9 @@ export interface ReplayResult {
   readonly result: 'stored' | 'refused' | 'cannot'
   readonly reason: string | null
   readonly field: string | null
-  /** Events stored; in a dry run, events that would be. */
+  /** Events that were stored or, in a dry run, would be stored. */
   readonly eventCount: number
-  /** Items left out while others of the request were stored; 0 when nothing was stored. */
+  /** Items that were left out although other items of the request were stored; 0 when nothing was stored. */
   readonly refusedCount: number
 }
 

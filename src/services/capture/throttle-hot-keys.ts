@@ -36,7 +36,7 @@ export function* throttleHotKeys(
     if (!hotKeys.isHot(projectId, record.distinctId, nowMs)) continue
     record.switchPersonsOff()
     if (laneAt(table, row) === 'main') setLane(table, row, 'overflow')
-    // An event that has a warning keeps it.
+    // An event that already has a warning keeps that warning.
     if (outcomeCodeAt(table, row) === okCode) setOutcomeCode(table, row, warningCodes.person_processing_disabled)
     count++
   }

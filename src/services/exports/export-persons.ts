@@ -12,7 +12,7 @@ export interface PersonsToExport {
   readonly projectId: number
   readonly filters: PersonFilters
   readonly belowId: number | null
-  /** Static cohorts that `holds` reads. */
+  /** Ids of the static cohorts whose membership `holds` reads. */
   readonly staticCohortIds: readonly number[]
   /** Decides which of the persons that pass the filters are exported. */
   readonly holds: (person: PersonInCohorts) => MaybePromise<boolean>
@@ -44,7 +44,7 @@ export async function* exportPersons(
   }
 }
 
-/** A page shows the first ids of each person only. */
+/** Loads all of the person's distinct ids, since a page has only the first few. */
 async function loadAllIds(management: Pick<PersonStore, 'listDistinctIds'>, person: PersonView): Promise<PersonView> {
   if (person.distinctIdCount <= person.distinctIds.length) return person
   const distinctIds: DistinctIdMapping[] = []
@@ -54,7 +54,7 @@ async function loadAllIds(management: Pick<PersonStore, 'listDistinctIds'>, pers
       limit: idsPerPage,
       ...(after !== undefined && { after }),
     })
-    // A person that was merged into another since the page was read is exported as the page had it.
+    // A person that was merged into another since the page was read is exported as it was on the page.
     if (page === null) return person
     distinctIds.push(...page.results)
     if (!page.hasMore) return { ...person, distinctIds, distinctIdCount: distinctIds.length }

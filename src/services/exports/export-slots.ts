@@ -24,7 +24,10 @@ export interface ExportSlotsOptions {
 
 /** Maximum numbers of exports in one process. */
 export const exportSlotLimits = { inAllMax: 6, perProjectMax: 2 }
-/** A reader that has taken nothing for this long loses its place to another, ms. It receives a few 100 KB at a time. */
+/**
+ * In ms: a reader that takes nothing for this long loses its place to another export. Readers receive a few 100 KB at a
+ * time.
+ */
 const slowMs = 10_000
 
 interface Place extends ExportSlot {

@@ -5,8 +5,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 
 export interface ExportTarget {
   /**
-   * Writes the bytes, which belong to the target from now on. Resolves when it can take more. If it rejects because the
-   * reader is too slow, the reader may still receive the bytes.
+   * Writes the bytes, which belong to the target from now on. Resolves when the target can take more. If the write rejects
+   * because the reader is too slow, the reader may still receive the bytes.
    */
   write(bytes: Uint8Array): Promise<void>
   /** Sends what is buffered: the next bytes may take a while. */
@@ -25,7 +25,7 @@ export type ExportPieces = Iterable<string | Uint8Array> | AsyncIterable<string 
 
 export interface ExportProgress {
   rowCount: number
-  /** Names the last row that was written, also when its batch was written in part. */
+  /** Names the last row that was written, even if its batch was only partly written. */
   cursor: string | null
 }
 
@@ -92,8 +92,8 @@ export async function runExport<Row>(options: RunExportOptions<Row>): Promise<st
 }
 
 /**
- * The first rows of a batch, one at a time: V8 would move objects kept while the next batch is awaited to its old
- * generation, which is costly to clean.
+ * Yields the first rows of a batch, one at a time, so that none is kept while the next batch is awaited: V8 would move kept
+ * rows to its old generation, which is costly to clean.
  */
 function takeRows<Row>(batch: Iterable<Row>, limit: number) {
   const rest = batch[Symbol.iterator]()

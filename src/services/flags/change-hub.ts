@@ -9,7 +9,7 @@ import type { Metrics } from '#telemetry/metrics.ts'
 import type { ServedChanges } from './definition-cache.ts'
 
 export interface ChangeReader {
-  /** Sends a notice. @param taken called once none of it is buffered in this process any more. */
+  /** Sends a notice. @param taken called once no part of the notice is buffered in this process any more. */
   changed(revision: number, taken: () => void): void
   heartbeat(taken: () => void): void
   /** Ends the stream; the client may connect again. */
@@ -28,7 +28,7 @@ export interface ChangeHubOptions extends Pick<Timers, 'startTimer'> {
 }
 
 export interface Subscription {
-  /** Whether definitions may have changed since the client last read them; if so, it must be notified at once. */
+  /** Whether definitions may have changed since the client last read them; if so, the client must be notified at once. */
   readonly isBehind: boolean
   leave(): void
 }
@@ -48,9 +48,9 @@ interface Entry {
   readonly reader: ChangeReader
   /** Whether the reader has yet to take what was last written to it. */
   isBusy: boolean
-  /** Heartbeats since it became busy. */
+  /** Heartbeats since the reader became busy. */
   beatsMissed: number
-  /** The revision of the notice it is owed; null when it is owed none. */
+  /** The revision of the notice that the reader must still get; null when there is none. */
   revisionDue: number | null
   isBeatDue: boolean
   isGone: boolean
@@ -63,7 +63,7 @@ const readersPerTurn = 256
  * this time after a change is therefore notified of that change.
  */
 const recentMs = 60_000
-/** A reader may become busy just before a heartbeat; one that takes nothing for the whole next interval is stuck. */
+/** A reader may become busy just before a heartbeat; a reader that takes nothing for the whole next interval is stuck. */
 const beatsMissedMax = 2
 
 export function createChangeHub(options: ChangeHubOptions) {
@@ -129,7 +129,7 @@ export function createChangeHub(options: ChangeHubOptions) {
       }
       notifySome()
     },
-    /** Ends every stream and accepts no more. */
+    /** Ends every stream and accepts no more readers. */
     close() {
       isClosed = true
       for (const readers of [...readersOf.values()]) for (const entry of [...readers]) end(entry)

@@ -28,7 +28,7 @@ import { createSubjectLoader, type SubjectRequest } from './load-subject.ts'
 import { type CircuitBreakerOptions, createStoreCircuitBreaker, storeLimits } from './store-circuit-breaker.ts'
 
 export interface DecideServiceOptions {
-  /** The compiled definitions of the project with this API key; null when there is none. */
+  /** The compiled definitions of the project with this API key; null when no project has it. */
   readonly findProject: (apiKey: string) => CompiledProject | null
   readonly subjects: SubjectStore
   readonly hashKeys: HashKeyOverrideReader & HashKeyOverrideWriter
@@ -39,7 +39,7 @@ export interface DecideServiceOptions {
   readonly writesAtOnceMax: number
   /** Null without a database of locations. */
   readonly geoip: Geoip | null
-  /** Whether the project has used up its flag requests. When absent, only a quota of 0 is used up. */
+  /** Whether the project has used up its flag requests. When absent, only a quota of 0 counts as used up. */
   readonly isOverFlagQuota?: (project: Project) => boolean
   /** Called once per request whose flags are evaluated. */
   readonly countFlagRequest: (projectId: number) => void
@@ -56,7 +56,7 @@ export interface DecideServiceOptions {
 export type DecideResult<T> =
   | { readonly kind: 'unknown_key' }
   | { readonly kind: 'missing_distinct_id' }
-  /** What the request shows does not identify a visitor without cookies. */
+  /** The request lacks something that is needed to identify a visitor without cookies. */
   | { readonly kind: 'missing_property'; readonly property: MissingVisitorPart }
   /** A visitor without cookies cannot be identified now: the salts, or the state, are unavailable. */
   | { readonly kind: 'visitor_unknown' }

@@ -15,8 +15,9 @@ export type DefinitionCache<T> = Awaited<ReturnType<typeof startDefinitionCache<
 export interface DefinitionCacheOptions<T> {
   readonly store: DefinitionStore
   /**
-   * May yield to the event loop: the projects of one load are served together, once all are compiled.
-   * @param previous the project as compiled before; null when it is new here.
+   * Compiles a project. It may yield to the event loop, since the projects of one load are served together, once all are
+   * compiled.
+   * @param previous the project as compiled before; null when it is new in this process.
    */
   readonly compile: (definitions: ProjectDefinitions, previous: T | null) => MaybePromise<T>
   readonly logger: Logger
@@ -92,7 +93,7 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
   }
 
   /**
-   * For a client that knows, from another process, definitions not yet served here. Asks the store once, however many
+   * Looks for newer definitions, for a client that knows them from another process. Asks the store once, however many
    * callers wait. Never rejects, and waits no longer than a second.
    */
   async function lookForChanges(): Promise<void> {
@@ -147,7 +148,7 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
     // The epoch is read first: definitions from a later epoch are then loaded again, and none are missed.
     const { epoch } = await options.store.readRevision()
     const isEverything = startsOver || epoch !== servedEpoch
-    // Another epoch may reuse the versions of definitions for different ones, so nothing is kept from the epoch before.
+    // In another epoch, a definition with the same version may differ, so nothing is kept from the previous epoch.
     const changes = isEverything
       ? await options.store.loadChanges(-1)
       : await options.store.loadChanges(served, projectId => byId.get(projectId)?.definitions ?? null)

@@ -1,4 +1,4 @@
-// Gives a visitor without cookies the ids of the day, the same as those of the visitor's events. Source:
+// Gives a visitor without cookies the ids of the day, the same ids that the visitor's events get. Source:
 // docs/wire/evaluation.md 1.7; docs/wire/ingestion.md 13.
 
 import { findRootDomain } from '#core/cookieless/root-domain.ts'

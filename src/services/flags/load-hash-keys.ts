@@ -1,6 +1,6 @@
-// Experience continuity for one request: reads the rows that keep its person's buckets, and writes missing rows when
-// the request also names an anonymous id. A person who already has all rows costs one read.
-// Source: docs/wire/evaluation.md 5.13.
+// Experience continuity for one request: reads the rows that keep its person's buckets, and writes missing rows when the
+// request also names an anonymous id. A person who already has all rows costs one read of the store. Source:
+// docs/wire/evaluation.md 5.13.
 
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import type { EvaluationRequest } from '#core/flags/evaluation/evaluation-request.ts'
@@ -18,7 +18,7 @@ export interface LoadHashKeysOptions {
   readonly reads: StoreCircuitBreaker
   /** Writes have a separate guard: while nothing can be written, stored rows still count. */
   readonly writes: HashKeyWrites
-  /** For persons who are not stored yet. */
+  /** Takes the log-ins of persons who are not stored yet. */
   readonly lateLogins: LateLogins
   /** Bounds reading and writing together. */
   readonly timeoutMs: number

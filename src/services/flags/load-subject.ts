@@ -98,7 +98,7 @@ export function createSubjectLoader(
     return reads.run(() => subjects.findPerson(project.project.id, asked.distinctId, () => project.personKeys.names()))
   }
 
-  /** Members are stored persons, so a request that ignores stored data is in no static cohort. */
+  /** Members are stored persons, so the subject of a request that ignores stored data is not in any static cohort. */
   function loadStaticCohorts(
     project: CompiledProject,
     needs: FlagNeeds,

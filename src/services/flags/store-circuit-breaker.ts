@@ -27,7 +27,7 @@ export interface CircuitBreakerOptions {
   readonly pendingMax: number
   /** After this many failures in a row, the store is not called for a while. */
   readonly failuresMax: number
-  /** How long it is not called; then one call tries whether it is back. */
+  /** How long the store is then not called; after that, one call tests whether it is available again. */
   readonly restMs: number
   /** Milliseconds from any start that never go back. */
   readonly monotonicNowMs: () => number

@@ -15,7 +15,7 @@ interface DrainDeps extends Pick<ImportWorkDeps, 'clock' | 'log'> {
 type ClosedJob = Pick<ImportJob, 'id' | 'projectId' | 'state' | 'step' | 'updatedAtMs'>
 
 interface Ends {
-  /** When the job was closed, epoch ms. Closing it again invalidates these ends. */
+  /** When the job was closed, epoch ms. Closing it again invalidates the ends of the streams. */
   readonly updatedAtMs: number
   /** Where each stream ended when all fronts had stopped accepting events for the job. */
   readonly streams: readonly { readonly stream: LogStream; readonly endOffset: number }[]

@@ -8,7 +8,7 @@ import type { Clock } from '#ports/clock.ts'
 import type { ImportJobStore } from '#ports/state/import-job-store.ts'
 
 /**
- * `isRetry` bypasses the cache, since a job may have been discarded since; without `mayCreate`, only existing jobs are
+ * `isRetry` bypasses the cache, because a cached job may have been discarded; without `mayCreate`, only existing jobs are
  * returned. Throws `PortError`s.
  */
 export type FindImplicitJobs = (

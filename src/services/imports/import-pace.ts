@@ -15,7 +15,7 @@ const everyMs = 1_000
 /** Events accepted before the rate shrank still wait: shrinking again immediately would always end at the minimum. */
 const shrinkEveryMs = 5_000
 const growthPerSecond = 1.1
-/** Limit of the growth at one request: at a low rate importers ask once in ten seconds and get the growth of that time. */
+/** Limits the growth per request: at a low rate, importers ask every ten seconds and get the growth of that time. */
 const growthMax = 2
 const shrinkage = 0.7
 const soonMs = 3_000
@@ -23,7 +23,7 @@ const lateMs = 10_000
 /** About 300,000 events at a worker's usual pace: as many as a project may have waiting. */
 const pauseFromMs = 30_000
 const pauseSecondsMax = 30
-/** After this long without new imports, nothing is waiting, or no worker is running. */
+/** Forgets imports after this long without new ones: nothing is waiting then, or no worker is running. */
 const forgetAfterMs = 300_000
 /** Few projects import at once; a forgotten project starts again at the first rate. */
 const projectCountMax = 1_000
@@ -57,9 +57,9 @@ export function createImportRateLimiter(options: {
   }
 
   /**
-   * The span of time in which the waiting imports arrived: how long the worker needs for them at that pace. The age of the
-   * oldest waiting import would pause importers until nothing waits, since this age falls only while the worker is faster
-   * than the importers were.
+   * The span of time in which the waiting imports arrived: how long the worker needs for them at the pace at which they
+   * arrived. The age of the oldest waiting import would pause importers until nothing waits, since this age falls only
+   * while the worker is faster than the importers were.
    */
   function computeWaitingMs(): number {
     const lag = computeLagMs()

@@ -11,7 +11,7 @@ import {
 } from '#core/processing/imports/publish-staging.ts'
 import { createJobBatch, findOwnImportPosition, type ImportWorkDeps, runJobBatch, textBytesMax } from './job-batch.ts'
 
-/** Items per transaction: the live stream waits while one commits. */
+/** Items per transaction: the live stream waits while a transaction commits. */
 const batchSize = 250
 /** Distinct ids per pass over the job's rows; each pass rewrites a column of all rows. */
 const idsPerShare = 100_000
@@ -19,7 +19,9 @@ const idsPerShare = 100_000
 /** The steps of publishing after draining, in order. */
 const steps = ['links', 'persons', 'groups', 'person_properties', 'rows', 'clearing'] as const
 
-/** Works until the step is done. @returns the next one; null when the job is published. @throws PortError, NotOwnerError */
+/**
+ * Works until the step is done. @returns the next step; null when the job is published. @throws PortError, NotOwnerError
+ */
 export async function runPublishStep(
   job: ImportJob,
   step: (typeof steps)[number],
@@ -144,7 +146,7 @@ async function addKnownProperties(job: ImportJob, deps: ImportWorkDeps, signal: 
   const { events, serialize, underWay } = deps
   // Restores that began before the job was closed may still be inserting pending rows.
   await underWay?.settled()
-  // At least one pass, since each clears leftovers of a worker that was killed.
+  // At least one pass, since each pass clears leftovers of a worker that was killed.
   const count = Math.max(1, Math.ceil((await events.countPendingDistinctIds(job.id)) / idsPerShare))
   for (let index = 0; index < count && !signal.aborted; index++) {
     const add = () =>

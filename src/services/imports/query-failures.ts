@@ -1,5 +1,5 @@
-// Queries that the event store cannot answer: one distinct id may have more events than it can evaluate. Whatever depends
-// on them stays as it is, so that the rest of the job and later jobs can proceed.
+// Queries that the event store cannot answer: one distinct id may have more events than the store can evaluate. Whatever
+// depends on them stays as it is, so that the rest of the job and later jobs can proceed.
 
 import { PortError, QueryTooLargeError } from '#ports/port-error.ts'
 import { computeStoreBackOffMs, waitOrStop } from '../shared/wait-or-stop.ts'

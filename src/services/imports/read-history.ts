@@ -12,8 +12,8 @@ import type { ImportWorkDeps } from './job-batch.ts'
 /** Distinct ids whose links are looked up at once. */
 export const pageSize = 10_000
 /**
- * Distinct ids, or groups, per transaction: the live stream waits while it commits. Smaller batches cost more, since the
- * event store searches all of the project's events for each.
+ * Distinct ids, or groups, per transaction: the live stream waits while the transaction commits. Smaller batches cost more,
+ * since the event store searches all of the project's events for each.
  */
 const batchSizeMax = 5_000
 /**
@@ -30,7 +30,7 @@ export class BatchSize {
     return Math.min(batchSizeMax, filledShare / this.#shareOfItem)
   }
 
-  /** @param share how much of what a reading may find at most was found. */
+  /** @param share the share of a reading's maximum that these items filled. */
   learn(share: number, itemCount: number): void {
     this.#shareOfItem = Math.max(share / itemCount, this.#shareOfItem / 2)
   }
@@ -67,7 +67,7 @@ export async function readHistory(
   const cuts = distinctIds === undefined ? [] : await jobs.listSplitIds(projectId, distinctIds)
   const progress = await findAllProgress(jobs, log)
   const stored = distinctIds?.length === 0 ? [] : await store.readHistory(projectId, subjects)
-  // Events not processed yet have changed nothing; they will be applied to the result of this commit.
+  // Leaves out events that are not processed yet: they will be applied to the result of this commit.
   const processed = stored.filter(event => isEventProcessed(event, projectId, progress))
   const events = removeErasedPast(processed, await jobs.listErasedPasts(projectId, distinctIds ?? []))
   const published = new Map<number, PublishedJob>()

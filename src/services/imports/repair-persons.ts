@@ -1,5 +1,5 @@
 // Carries out requests to rebuild or split persons, in the worker that owns the import stream, between import jobs. Both
-// can be repeated: after a crash, a request begins again. Source: docs/wire/private-api.md 6.2.
+// operations can be repeated: after a crash, a request begins again. Source: docs/wire/private-api.md 6.2.
 
 import { isSameJson } from '#core/json-equal.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
@@ -88,7 +88,7 @@ async function splitOne(
   )
 }
 
-/** The main id keeps the person's uuid; no other id gets one that another person has. */
+/** The main id keeps the person's uuid; no other id gets a uuid that another person has. */
 async function chooseUuids(
   projectId: number,
   uuid: string,
@@ -112,7 +112,7 @@ async function rebuild(
   deps: ImportWorkDeps,
   signal: AbortSignal,
 ): Promise<void> {
-  /** Ids that components of earlier pages contained. */
+  /** Ids that were found connected with ids of earlier pages; they are not searched for again. */
   const done = new Set<string>()
   const size = new BatchSize()
   let isFirst = true
@@ -136,7 +136,7 @@ async function rebuild(
   }
 
   async function rebuildUnits(units: readonly (readonly string[])[]): Promise<void> {
-    /** By the first unit of each (half) batch, as in `undoUnits`. */
+    /** Keyed by the first unit of each (half) batch, as in `undoUnits`. */
     const parts = new Map<readonly string[], { part: RepairReport; share: number; erasures: number }>()
     await runJobBatch(
       deps,
@@ -225,7 +225,7 @@ function buildReport({ persons, mappings, imports }: PublishedBatch['changes'], 
       const change = loadedVersion === null ? ('created' as const) : ('changed' as const)
       return { uuid: row.uuid, change, keys, distinctIds: listGainedIds(row.uuid) }
     }),
-    // Persons that only get other distinct ids.
+    // Persons whose only change is that they get other distinct ids.
     ...[...gained.keys()]
       .filter(uuid => !written.has(uuid))
       .map(uuid => ({ uuid, change: 'changed' as const, keys: [], distinctIds: listGainedIds(uuid) })),

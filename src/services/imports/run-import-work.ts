@@ -64,7 +64,7 @@ export function createImportWorker({ retentionClock, ...options }: ImportWorkOpt
     return true
   }
 
-  /** A job that has begun is finished first: persons of a half-done job are not what any events make of them. */
+  /** A job that has begun is finished first: while it is half done, its persons do not match any set of events. */
   async function repairFirst(
     projectId: number,
     repairs: readonly PersonRepair[],
@@ -174,7 +174,7 @@ export function createImportWorker({ retentionClock, ...options }: ImportWorkOpt
     return work
   }
 
-  /** A job whose project was deleted while it was publishing has nowhere to be published to. */
+  /** Discards a job whose project was deleted while the job was publishing: it has nowhere to be published to. */
   async function discardInstead(job: ImportJob): Promise<void> {
     const change = { state: 'discarding', step: 'rows', updatedAtMs: clock.nowMs() } as const
     await jobs.updateImportJob(job.id, change, { states: ['publishing'] }, null)

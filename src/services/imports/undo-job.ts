@@ -1,6 +1,6 @@
 // Discards a job. An unpublished job has only a staging overlay and pending rows. A published one is undone first: persons
-// and groups become what their events, without those of the job, make of them. The undo can be repeated, so after a crash
-// it begins again; the job's rows are deleted afterwards, as they show what to undo. Source:
+// and groups become what all of their events except the job's make of them. The undo can be repeated, so after a crash it
+// begins again; the job's rows are deleted afterwards, as they show what to undo. Source:
 // docs/decisions/0081-a-person-is-a-fold.md.
 
 import type { ImportNote, UndoRefusal } from '#core/imports/import-changes.ts'
@@ -17,7 +17,9 @@ export function isUndoStep(step: ImportStep | null): step is (typeof steps)[numb
   return steps.some(each => each === step)
 }
 
-/** Works until the step is done. @returns the next one; null when the job is discarded. @throws PortError, NotOwnerError */
+/**
+ * Works until the step is done. @returns the next step; null when the job is discarded. @throws PortError, NotOwnerError
+ */
 export async function runUndoStep(
   job: ImportJob,
   step: (typeof steps)[number],
@@ -49,7 +51,7 @@ function discardRows({ id, day }: ImportJob, { events }: ImportWorkDeps): Promis
   return day === null ? events.discardJob(id) : events.deleteSharedJobRows(id)
 }
 
-/** Adds to the job its notes about what was left, unless an earlier try of the step has added them. */
+/** Adds notes to the job about what the undo left unchanged, unless an earlier try of the step has added them. */
 async function addNotesOnce(
   job: ImportJob,
   deps: ImportWorkDeps,

@@ -33,7 +33,7 @@ interface Kind<Item> {
 
 const shownIdsMax = 20
 
-/** Counts what an undo leaves, by reason. */
+/** Counts what an undo leaves unchanged, by reason. */
 export class UndoNotes {
   readonly #counts = new Map<string, { count: number; samples: JsonObject[] }>()
   /**
@@ -121,7 +121,7 @@ async function undoAll<Item>(
 
 interface Undone<Item> {
   readonly notes: readonly JobNote[]
-  /** How much of what the readings may find at most was found, summed: a full reading adds 1. */
+  /** The sum of the shares of their maximum that the readings found: a full reading adds 1. */
   readonly share: number
   /** Units that have been linked with others since they were found; they were left unchanged. */
   readonly open: readonly (readonly Item[])[]
@@ -135,7 +135,7 @@ async function undoUnits<Item>(
   units: readonly (readonly Item[])[],
 ): Promise<Undone<Item>> {
   const { id, projectId } = job
-  /** By the first unit of each (half) batch, since a batch that conflicts or is halved is computed again. */
+  /** Keyed by the first unit of each (half) batch, since a batch that conflicts or is halved is computed again. */
   const parts = new Map<readonly Item[], Undone<Item>>()
   await runJobBatch(
     deps,

@@ -16,7 +16,7 @@ export interface CohortConditionsDeps {
 
 /** Why a cohort cannot be used in a query, for the user who named it. */
 export interface CohortIssue {
-  /** The field that named it. */
+  /** The query field that named the cohort. */
   readonly path: string
   readonly message: string
 }

@@ -9,7 +9,7 @@ import type { Clock } from '#ports/clock.ts'
 import type { InsightQueries } from '#ports/events/insight-queries.ts'
 import { toBucketCalendar } from './project-calendar.ts'
 
-/** The range that a request writes, null for what it leaves out. */
+/** The range as written in a request; null for each end that it leaves out. */
 export interface FlagCallRange {
   readonly from: string | null
   readonly to: string | null

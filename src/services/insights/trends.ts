@@ -33,7 +33,7 @@ export interface TrendsDeps extends CohortConditionsDeps {
 /** A line of the answer. */
 export interface CountedLine extends TrendLine {
   readonly series: TrendSeries
-  /** The place of the series in the query. */
+  /** The index of the series in the query. */
   readonly order: number
   readonly buckets: Buckets
   /** Null unless periods are compared. */

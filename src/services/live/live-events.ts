@@ -105,7 +105,7 @@ export function createLiveEventBroadcaster(options: LiveEventsOptions) {
     wake: (stream: LogStream) => tails.get(stream)?.wake(),
     /** Ends watchers that may no longer watch. Call it when keys or projects changed. */
     recheck: () => void checkAll(),
-    /** Ends every watcher and accepts no more. Resolves when the log is no longer read. */
+    /** Ends every watcher and accepts no more watchers. Resolves when the log is no longer read. */
     async close() {
       isClosed = true
       for (const watcher of listWatchers()) end(watcher, 'stopping')

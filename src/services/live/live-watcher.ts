@@ -17,7 +17,7 @@ export type LiveEndReason = 'access_ended' | 'project_deleted' | 'too_slow' | 's
 export type LiveOffsets = Readonly<Record<LogStream, number>>
 
 export interface LiveReader {
-  /** Called before anything else. */
+  /** Called before the other methods. */
   begin(offsets: LiveOffsets): void
   /** @param taken called once none of the messages is buffered in this process any more. */
   write(messages: readonly Uint8Array[], taken: () => void): void
@@ -48,7 +48,8 @@ export interface LiveRequest {
 }
 
 /**
- * With more buffered, a watcher is shown nothing until it takes some. One event and one notice may exceed the limit.
+ * A watcher with more than this buffered is shown nothing until it takes some of it. One event and one notice may exceed
+ * the limit.
  */
 const waitingBytesMax = 256 * 1024
 /** A watcher that takes nothing for this long is stuck. */
@@ -63,7 +64,7 @@ export interface LiveWatcherOptions {
 
 export class LiveWatcher {
   readonly request: LiveRequest
-  /** The first offset shown to it in each stream that it watches. */
+  /** The first offset that is shown to the watcher, for each stream that it watches. */
   readonly from: ReadonlyMap<LogStream, number>
   /** When it was last known to be allowed to watch. */
   allowedAtMs: number

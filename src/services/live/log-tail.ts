@@ -60,7 +60,7 @@ export function startLogTail(options: LogTailOptions) {
   let isStopped = false
   let isWoken = false
   let endRest: (() => void) | null = null
-  /** Since when every read returned as much as it may; null when the last one did not. */
+  /** Since when every read of the log has returned as much as it may; null when the last read did not. */
   let fullSinceMs: number | null = null
   let complainedAtMs = Number.NEGATIVE_INFINITY
   const ended = follow().catch(error => {
@@ -104,7 +104,7 @@ export function startLogTail(options: LogTailOptions) {
     }
   }
 
-  /** Reads the next runs. @returns null when the log cannot be read now. */
+  /** Reads the next runs of records. @returns null when the log cannot be read now. */
   async function readNextRuns(): Promise<readonly LogRun[] | null> {
     try {
       const { runs, nextOffset } = await log.readRuns(stream, position, bytesPerRead)

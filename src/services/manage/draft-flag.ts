@@ -24,7 +24,7 @@ export interface DraftFlagDeps {
 
 export interface DraftFlag {
   readonly flag: Flag
-  /** The minimum revision of the definitions that it was checked against. */
+  /** The minimum revision of the definitions that the flag was checked against. */
   readonly revision: number
 }
 

@@ -89,7 +89,7 @@ function preparePlainFields<T extends FlagFields>(fields: T): Result<EncryptedFi
   return ok({ fields, restsOnStored: dependsOnStoredPayloads(fields) })
 }
 
-/** The key of a payload that was sent as the marker. */
+/** The key of a payload that was sent as the redaction marker. */
 function findMarkedPayload(payloads: JsonValue | undefined): string | undefined {
   if (!isJsonObject(payloads)) return undefined
   return Object.keys(payloads).find(valueKey => getOwnValue(payloads, valueKey) === redactedPayload)

@@ -21,7 +21,10 @@ export interface ErasePersonsRequest extends ErasureTerms {
   readonly persons: Parameters<ErasureStore['findPersonIds']>[1]
 }
 
-/** @returns how many persons were found, and how many of them were erased. @throws PortError; some may be erased then. */
+/**
+ * @returns how many persons were found, and how many of them were erased. @throws PortError; some persons may be erased
+ * then.
+ */
 export async function erasePersons(
   deps: ErasePersonsDeps,
   { projectId, persons, ...terms }: ErasePersonsRequest,
@@ -29,8 +32,7 @@ export async function erasePersons(
 ): Promise<{ foundCount: number; erasedCount: number }> {
   const { management } = deps
   const personIds = await management.findPersonIds(projectId, persons)
-  // Where the log ends is read before the persons are erased: everything accepted before this request is in the log by
-  // then.
+  // Reads where the log ends before it erases the persons: everything accepted before this request is in the log by then.
   const ends = personIds.length === 0 ? null : await findLogEnds(deps)
   let erasedCount = 0
   for (let from = 0; ends !== null && from < personIds.length; ) {

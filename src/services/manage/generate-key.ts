@@ -6,7 +6,7 @@ export type RandomBytes = (size: number) => Uint8Array
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const keyLength = 43
-/** Bytes from here on are discarded, so that every character is equally likely. */
+/** Bytes with this value or a higher one are discarded, so that every character is equally likely. */
 const byteLimit = 256 - (256 % alphabet.length)
 
 export function generateProjectKey(randomBytes: RandomBytes): string {

@@ -38,7 +38,7 @@ export interface CohortWriteOptions {
 }
 
 export interface MemberReport {
-  /** Persons that became members or ceased to be. */
+  /** How many persons became members or are no longer members. */
   readonly changedCount: number
   readonly unchangedCount: number
   /** Ids for which no person was found, in the order given. */
@@ -106,7 +106,7 @@ export async function updateCohort(
   return written.ok ? finishWrite(deps, written.value, options) : written
 }
 
-/** Keeps the members, in case the deletion is undone. A cohort that flags or other cohorts use is refused. */
+/** Deletes a cohort, but keeps its members, in case the deletion is undone. Refused if flags or other cohorts use it. */
 export function deleteCohort(
   deps: ManageCohortsDeps,
   cohort: Cohort,

@@ -145,7 +145,7 @@ async function prepareExistingFlag(
   if (flag === null) return err('no_such_flag')
   if ((getOwnValue(flag.filters, 'aggregation_group_type_index') ?? null) !== null) return err('flag_of_groups')
   if (readConfigVersion(flag.filters) !== 1) return err('flag_of_rules')
-  // People who opt in would get the flag without a variant, which its readers would not expect.
+  // Refused: people who opt in would get the flag without a variant, which its readers would not expect.
   if (hasVariants(flag)) return err('flag_with_variants')
   return ok(toFlagChange(flag, { filters: buildEnrolmentFilters(flag, isEnrolling) }))
 }

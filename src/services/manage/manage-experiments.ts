@@ -68,9 +68,9 @@ export type ExperimentRefusal =
   | InvalidFlag
 
 /**
- * Uses the flag with this key unchanged. If there is none, creates one from `flagConfig`, on for everyone, with the
- * variants `control` and `test` at 50 % each unless `flagConfig` names others. The flag becomes active when the experiment
- * has a start, unless `flagActive` is false.
+ * Uses the flag with the given key unchanged. If no flag has the key, creates one from `flagConfig`, on for everyone, with
+ * the variants `control` and `test` at 50 % each unless `flagConfig` names others. The flag becomes active when the
+ * experiment has a start, unless `flagActive` is false.
  */
 export function createExperiment(
   deps: ManageExperimentsDeps,
@@ -101,8 +101,8 @@ export function createExperiment(
 
 /**
  * The first start of an experiment switches its flag on, and `flagConfig` changes it.
- * @param fieldsOf decides what to write from the stored experiment; called again when another write changed the
- * experiment. The flag may be deleted; null when there is no such flag.
+ * @param fieldsOf decides what to write from the stored experiment; called again when another write changed the experiment.
+ * The flag that it gets may be deleted, and is null when it does not exist.
  */
 export function updateExperiment<E = never>(
   deps: ManageExperimentsDeps,
@@ -143,7 +143,10 @@ export function updateExperiment<E = never>(
   })
 }
 
-/** The flag stays, but loses its experiment mark when no other experiment uses it. Refused while rules name the experiment. */
+/**
+ * Keeps the flag, which loses its experiment mark when no other experiment uses it. Refused while rules name the
+ * experiment.
+ */
 export function deleteExperiment(
   deps: ManageExperimentsDeps,
   projectId: number,

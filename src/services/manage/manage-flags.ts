@@ -64,7 +64,7 @@ export interface StaleVersion {
 export type FlagRefusal = InvalidFlag | { readonly kind: 'not_found' } | { readonly kind: 'key_taken' } | StaleVersion
 
 /**
- * A flag without filters is on for everyone, like the single set of a legacy definition. One with rules of version 2 is
+ * A flag without filters is on for everyone, like the single set of a legacy definition. A flag with rules of version 2 is
  * inactive unless `active` says otherwise.
  */
 export async function createFlag(
@@ -141,7 +141,8 @@ export async function prepareChange(
   options: Omit<UpdateOptions, 'change'>,
 ): Promise<Result<PreparedChange<never>, InvalidFlag | StaleVersion>> {
   const { expectedVersion: sentVersion } = options
-  // The caller saw another version: compared with the rules of this one, the ids in the document would seem to be wrong.
+  // The caller saw another version: compared with the rules of the current version, the ids in the document would seem
+  // wrong.
   if (hasRules(fields) && sentVersion !== undefined && sentVersion !== flag.version)
     return err({ kind: 'stale_version', sentVersion, current: flag })
   const prepared = prepareFlagFields(deps, flag, fields, options)

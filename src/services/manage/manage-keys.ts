@@ -54,7 +54,7 @@ export async function createPersonalKey(
   return ok({ key, secret })
 }
 
-/** The key stops working here at once, and in other processes as soon as they follow the revision. */
+/** The key stops working in this process at once, and in others as soon as they follow the revision. */
 export async function deletePersonalKey(
   deps: ManageKeysDeps,
   id: string,
@@ -83,7 +83,7 @@ export async function rotateSecretKey(
   return served.ok ? ok({ keys: served.value, secret }) : served
 }
 
-/** The backup stops working here at once, and in other processes as soon as they follow the revision. */
+/** The backup stops working in this process at once, and in others as soon as they follow the revision. */
 export async function deleteBackupSecretKey(
   deps: ManageSecretKeysDeps,
   projectId: number,

@@ -111,7 +111,7 @@ function findSettingsRefusal(settings: ProjectSettings): ProjectRefusal | null {
   return null
 }
 
-/** Whether it is an IANA name. A bare offset (`+01:00`) is not: it has no summer time. */
+/** Whether the name is an IANA time zone. A bare offset (`+01:00`) is not one: it has no summer time. */
 function isTimezone(name: string): boolean {
   if (!/^[A-Za-z]/.test(name)) return false
   try {

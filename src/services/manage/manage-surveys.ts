@@ -1,6 +1,6 @@
-// Manages surveys and the flags that are made for them: one selects the people a survey is for, when it has filters,
-// and one those who have not answered it yet. Both are on while the survey runs and are deleted with it. Survey and
-// flags are written in one transaction. Source: docs/wire/evaluation.md 7.5; PostHog's survey API.
+// Manages surveys and the flags that are made for them: one selects the people a survey is for, if it has filters; another
+// selects those who have not answered it yet. Both are on while the survey runs and are deleted with it. Survey and flags
+// are written in one transaction. Source: docs/wire/evaluation.md 7.5; PostHog's survey API.
 
 import type { Change } from '#core/author.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
@@ -42,9 +42,9 @@ export type SurveyRefusal =
   | 'no_questions'
   /** The survey would be linked to a flag that the key may not read. */
   | 'flag_not_readable'
-  /** Other writers repeatedly changed its flags first. */
+  /** Other writers repeatedly changed the survey's flags first. */
   | FlagWriteRefusal
-  /** Its targeting filters are invalid. */
+  /** The survey's targeting filters are invalid. */
   | InvalidFlag
 
 export function createSurvey(

@@ -33,7 +33,7 @@ export function createPayloadCipher(keys: EncryptionKeys, randomBytes: RandomByt
       return ok(`enc:v1:${key.value.id}:${Buffer.concat(sealed).toString('base64url')}`)
     },
 
-    /** @returns null when the key is not here, or when the payload was changed or moved. */
+    /** @returns null when this instance does not have the key, or when the payload was changed or moved. */
     async open(sealed: string, place: PayloadContext): Promise<string | null> {
       const [, keyId, encoded] = sealedForm.exec(sealed) ?? []
       const key = keyId === undefined ? null : await keys.findKey(keyId)

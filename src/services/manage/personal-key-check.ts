@@ -32,7 +32,7 @@ export function createPersonalKeyCheck(deps: {
 }) {
   /** An expired entry still shows that the key existed. */
   const remembered = new Map<string, { readonly key: PersonalKey; untilMs: number }>()
-  /** Until when a hash is known to belong to no key. */
+  /** The time until which a hash counts as not belonging to any key. */
   const unknown = new Map<string, number>()
   const digests = createSecretDigestCache(rememberedCountMax)
   let generation = 0

@@ -39,7 +39,7 @@ export function startPersonalKeyUseRecorder(options: PersonalKeyUsesOptions) {
     try {
       await management.savePersonalKeyUses(uses)
     } catch (cause) {
-      // Not retried, since no request depends on it: the key's next use after its minute writes again.
+      // A failed write is not retried, since no request depends on it: the key's next use that is noted is written again.
       const code = cause instanceof PortError ? cause.code : 'unavailable'
       metrics.dependencyFailures.inc({ port: 'management-store', code })
       logger.warn({ err: cause, keyCount: uses.length }, 'could not save when personal keys were last used')

@@ -1,6 +1,6 @@
-// Changes one thing of a flag, as one version. Whether the flag allows the change is decided from the flag as it was read,
-// and the change is written only while that version is the newest; the other definitions are checked at the time of the
-// write. `core/flags/definitions/single-flag-changes.ts` has the changes. Source: docs/wire/private-api.md 4.2.
+// Makes a single change to a flag, as one new version. Whether the flag allows the change is decided from the flag as it
+// was read, and the change is written only while that version is the newest; the other definitions are checked at the time
+// of the write. `core/flags/definitions/single-flag-changes.ts` has the changes. Source: docs/wire/private-api.md 4.2.
 
 import type { Change } from '#core/author.ts'
 import { type DefinitionLinks, listFlagDependencies } from '#core/flags/definitions/definition-links.ts'
@@ -44,7 +44,7 @@ export interface SingleFlagChangeOptions {
   readonly change: Change
 }
 
-/** Writes nothing, and returns the flag, when it already has that state. */
+/** If the flag already has the state that the change leads to, writes nothing and returns the flag. */
 export function writeSingleFlagChange(
   deps: SingleFlagChangeDeps,
   flag: Flag,

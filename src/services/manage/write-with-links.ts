@@ -1,6 +1,6 @@
 // Writes a definition that refers to others, checked against the definitions at the time of the write. If the project's
-// definitions change in between, it is checked again. So when two writes would together close a cycle, or one refers to
-// what the other deletes, the later one is refused.
+// definitions change in between, the definition is checked again. So when two writes would together close a cycle, or one
+// refers to what the other deletes, the later one is refused.
 
 import type { DefinitionLinks, DefinitionReference } from '#core/flags/definitions/definition-links.ts'
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
@@ -16,8 +16,8 @@ import { findReferenceIssues, type ReferenceReader } from './find-reference-issu
 export type FindLinks = () => Promise<DefinitionLinks>
 
 /**
- * Only writes of other fronts, and writes of flags that an experiment, survey or feature owns, can come in between.
- * @param write reads, checks and writes; runs again if the definitions changed in between.
+ * Only writes of other fronts, and writes of flags that an experiment, survey or feature owns, can come between a check and
+ * its write. @param write reads, checks and writes; runs again if the definitions changed in between.
  * @param isLate which other refusals of `write` mean that another writer came first.
  * @throws PortError `conflict` when the definitions change faster than they can be checked.
  */
@@ -57,11 +57,11 @@ function findDeletedTypes(
 export interface DefinitionWrite<W, E> {
   readonly projectId: number
   readonly self: ReferringDefinition
-  /** Its new references; empty when they do not change, and then nothing is looked up. */
+  /** The definition's new references; empty when they do not change, and then nothing is looked up. */
   readonly references: readonly DefinitionReference[]
   /** Issues of the definition itself. */
   readonly issues: readonly FlagIssue[]
-  /** Writes it despite any issues, which are returned as `warnings`. */
+  /** Writes the definition despite any issues, which are returned as `warnings`. */
   readonly skipValidation: boolean
   /**
    * Decides from the project's definitions at the time of the write: returns the refusal, or null to allow the write.
@@ -90,7 +90,7 @@ export function writeDefinition<W, E>(
   )
 }
 
-/** Like `writeDefinition`, but only one try, within `writeWithCheckedLinks`. */
+/** Like `writeDefinition`, but tries only once; called within `writeWithCheckedLinks`. */
 export async function checkAndWriteDefinition<W, E>(
   store: ReferenceReader,
   findLinks: FindLinks,

@@ -66,7 +66,7 @@ export interface ChunkDeps {
 export type CommittedPart = Pick<LogChunk, 'nextOffset' | 'records'>
 
 export interface ChunkSize {
-  /** How many state rows it writes. */
+  /** How many state rows the part writes. */
   readonly rowCount: number
   /** Bytes of the loaded texts or of the texts in its rows, whichever is more. */
   readonly textBytes: number

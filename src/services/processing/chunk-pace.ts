@@ -4,7 +4,7 @@ import type { ChunkSize } from './chunk-deps.ts'
 import type { ProcessorLimits } from './processor-limits.ts'
 import type { StreamCursor } from './stream-cursors.ts'
 
-/** A chunk is never made smaller than this because the last was slow or large. */
+/** A slow or large chunk never makes the next chunk smaller than this. */
 const recordCountMin = 50
 const firstRecordCount = 500
 /** An import chunk may take this many times the duration of a chunk of few live events, which is mostly fixed cost. */
@@ -16,7 +16,7 @@ const aimedShare = 0.85
 
 export class ChunkPace {
   readonly #limits: ProcessorLimits
-  /** Records of the next chunk, by the name of its cursor. */
+  /** How many records the next chunk may have, by the name of its cursor. */
   readonly #recordCounts = new Map<string, number>()
   readonly #restUntilMs = new Map<string, number>()
   #lastLiveMs = Number.NEGATIVE_INFINITY
@@ -49,7 +49,7 @@ export class ChunkPace {
   adapt(chunk: PacedChunk): void {
     const { cursor, recordCount } = chunk
     const recordCountMax = this.recordCountMax(cursor)
-    // It is unknown by how much the chunk exceeded the limit, but known how much of it did fit.
+    // It is unknown by how much the chunk exceeded the limit, but it is known how much of the chunk did fit.
     if (chunk.isTooLarge) this.#resize(cursor, chunk.largestPartCount)
     else if (chunk.largestShare > 1) this.#grow(chunk)
     else if (chunk.committedCount < recordCount) this.#resize(cursor, chunk.committedCount)
@@ -79,8 +79,8 @@ export class ChunkPace {
   }
 
   /**
-   * On a busy machine or a slow disk, even a chunk of few events exceeds the time of import chunks: smaller ones would not be
-   * faster, and the import would almost stop.
+   * Allows more time on a busy machine or a slow disk, where even a chunk of few events exceeds the usual time: smaller
+   * chunks would not be faster, and the import would almost stop.
    */
   #importChunkMs(startedMs: number): number {
     const { importChunkMs, loneImportChunkMs, loneAfterMs } = this.#limits

@@ -1,5 +1,5 @@
-// Loads the state of a chunk's cookieless visitors and settles their events, before persons are loaded. A chunk without such
-// events, as nearly all are, costs one pass over its records.
+// Loads the state of a chunk's cookieless visitors and settles their events, before persons are loaded. A chunk without
+// such events, which is the usual case, costs one pass over its records.
 
 import { isDayOpen } from '#core/cookieless/visitor-day.ts'
 import type { ParsedChunk } from '#core/processing/parse-chunk.ts'
@@ -35,7 +35,7 @@ export async function loadAndAssignVisitorIds(chunk: ParsedChunk, deps: ChunkDep
   return isLive ? settled : { chunk: settled.chunk, changes: null }
 }
 
-/** A day that has ended has no salt, and must not get one again. */
+/** Leaves out days that have ended: they have no salt, and must not get one again. */
 async function readSalts(days: ReadonlySet<string>, { saltOf, clock }: ChunkDeps): Promise<Map<string, Uint8Array>> {
   const salts = new Map<string, Uint8Array>()
   for (const day of days) if (isDayOpen(day, clock.nowMs())) salts.set(day, await saltOf(day))

@@ -89,7 +89,7 @@ export function createEventProcessor(options: ProcessorOptions) {
   const cursors = new StreamCursors({ log, state, ownerId, deferred: deferring?.projects ?? null })
   const pace = new ChunkPace(limits)
   const lag = createLagMeter({ log, cursors, clock, metrics, onProcessedUntil: options.onProcessedUntil })
-  /** By cursor name: how many of its next records an earlier worker may have tried without committing them. */
+  /** By cursor name: how many of the cursor's next records an earlier worker may have tried without committing them. */
   const perhapsTried = new Map<string, number>()
   let current: WorkerProcessingState = 'starting'
   let compareAtMs = 0
@@ -133,7 +133,7 @@ export function createEventProcessor(options: ProcessorOptions) {
     }
   }
 
-  /** Claims all cursors of a stream: the worker that owns the stream owns both. */
+  /** Claims all cursors of a stream: the worker that owns the stream owns both of its cursors. */
   async function claim(stream: LogStream, signal: AbortSignal): Promise<void> {
     await retryPatiently(signal, 'waiting_for_state', async () => {
       for (const cursor of cursors.all) {
@@ -171,8 +171,8 @@ export function createEventProcessor(options: ProcessorOptions) {
   }
 
   /**
-   * The live cursors, beginning after the one that had the last turn, then the import cursors. Imports take turns with deferred
-   * projects, which may keep the worker busy for as long as clients send.
+   * The live cursors, beginning after the cursor that had the last turn, then the import cursors. Imports take turns with
+   * deferred projects, which may keep the worker busy for as long as clients send.
    */
   function orderCursors(): readonly StreamCursor[] {
     const live = cursors.all.filter(({ traffic }) => traffic === 'live')
@@ -191,7 +191,7 @@ export function createEventProcessor(options: ProcessorOptions) {
       const chunk = await retryPatiently(signal, 'waiting_for_log', () => read(cursor))
       if (chunk === null) return null
       if (hasNewRecords(cursor, chunk)) return { cursor, chunk }
-      // Not for a second cursor: when it has no new records, it may merely have caught up with the first.
+      // A second cursor keeps its count: if it has no new records, it may merely have caught up with the first cursor.
       if (!cursor.takesDeferred) perhapsTried.delete(cursor.name)
     }
     return null
@@ -199,13 +199,13 @@ export function createEventProcessor(options: ProcessorOptions) {
 
   /**
    * Waits for the next chunk of any stream.
-   * @returns null at the end of a stream's rest, or if nothing arrived within the poll.
+   * @returns null at the end of a stream's rest, or if nothing arrived within `pollMs`.
    */
   async function waitForNext(signal: AbortSignal): Promise<NextChunk | null> {
     enter('ok')
     const rests = cursors.all.map(cursor => pace.restMs(cursor)).filter(restMs => restMs > 0)
     const maxWaitMs = Math.min(limits.pollMs, ...rests)
-    // A second cursor has new records only once the first cursor of its stream has moved.
+    // Waits for first cursors only: a second cursor has new records only once the first cursor of its stream has moved.
     const rested = cursors.all.filter(cursor => pace.restMs(cursor) === 0 && !cursor.takesDeferred)
     if (rested.length === 0) await waitOrStop(maxWaitMs, signal)
     const found = await retryPatiently(signal, 'waiting_for_log', async () => {

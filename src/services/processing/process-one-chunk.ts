@@ -1,5 +1,5 @@
-// Takes a chunk through its five steps, and handles the failure of each. The crash table above the steps explains their order;
-// the tests crash between every two of them.
+// Takes a chunk through its five steps, and handles the failure of each. The crash table above the steps explains their
+// order; the tests crash between every two steps.
 
 import { mergeEventNames } from '#core/events/event-names.ts'
 import type { EventIdentity, PersonIdOverride } from '#core/events/stored-event.ts'
@@ -44,7 +44,7 @@ interface Try {
   commitOutcomes: readonly ChunkOutcome[] | null
 }
 
-/** The highest override of each distinct id that tries wrote to the event store, committed or not. */
+/** For each distinct id, the override of the highest version that any try wrote to the event store, committed or not. */
 type PublishedOverrides = Map<string, PersonIdOverride>
 
 /**
@@ -112,8 +112,8 @@ async function processPart(chunk: LogChunk, deps: ChunkDeps, published: Publishe
 // A chunk whose commit conflicted with another worker's (`version_conflict`) is recomputed. Its rows replace those of the
 // earlier try; overrides that differ from those of the earlier try get higher versions.
 //
-// The reverse order of 4 and 5 would lose rows. A crash inside 4 counts as a crash before it for the rows that are missing,
-// and as a crash after it for the rows that are stored; 5 is one transaction, so it is never half done.
+// The reverse order of steps 4 and 5 would lose rows. A crash inside step 4 counts as a crash before it for the rows that
+// are missing, and as a crash after it for the rows that are stored; step 5 is one transaction, so it is never half done.
 async function runChunkSteps(
   chunk: LogChunk,
   context: {
@@ -164,7 +164,7 @@ async function runChunkSteps(
   return result
 }
 
-/** @returns null for a chunk without imports that name no job, as nearly all are. */
+/** @returns null for a chunk in which no import lacks a job, which is the usual case. */
 async function findImplicitJobs(chunk: ParsedChunk, isRetry: boolean, deps: ChunkDeps): Promise<ImplicitJobs | null> {
   if (deps.implicitJobs === undefined || chunk.traffic !== 'import') return null
   const items = listImportsWithoutJob(chunk)
@@ -287,7 +287,7 @@ async function processHalves(chunk: LogChunk, deps: ChunkDeps, published: Publis
   return await processPart(second, deps, published)
 }
 
-/** A commit whose answer was lost may have succeeded; the stored position shows it once it can be read again. */
+/** Finds out whether a commit whose answer was lost has succeeded: the stored position shows it once it can be read. */
 async function confirmCommit(chunk: LogChunk, latest: Try, deps: ChunkDeps): Promise<boolean> {
   if (latest.commitOutcomes === null) return false
   const position = await retryWhileDown(() => deps.state.claimPosition(deps.cursor, deps.ownerId), deps)

@@ -6,7 +6,7 @@ export const processorLimits = {
    * reduce a lag faster.
    */
   recordCountMax: 10_000,
-  /** State rows of one transaction; limited so that no other writer waits long for its lock. */
+  /** State rows of one transaction; limited so that no other writer waits long for the transaction's lock. */
   rowCountMax: 2_000,
   bytesMax: 16 * 1024 * 1024,
   /**
@@ -37,13 +37,17 @@ export const processorLimits = {
    * wait for each other, so a burst of ordinary events must not queue behind a project that takes minutes.
    */
   deferringUsualLagMs: 10_000,
-  /** The minimum time between chunks that are far from full: a trickle of events must not create a data part for each. */
+  /**
+   * The minimum time between chunks that are far from full: a trickle of events must not create a data part for each event.
+   */
   restMs: 100,
   /** An insert that takes longer than this is reported as if the event store were down. */
   slowStoreMs: 5_000,
   /** Conflicts in a row after which the worker assumes that other writers to the same persons will not stop. */
   conflictTryCount: 10,
-  /** How long a read waits for records before the worker checks its lag and whether it still owns the streams. */
+  /**
+   * How long a read of the log waits for records before the worker checks its lag and whether it still owns the streams.
+   */
   pollMs: 1_000,
   /** How often the processor reports its progress while there is work. */
   reportEveryMs: 250,

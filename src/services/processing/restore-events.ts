@@ -78,8 +78,8 @@ export async function restoreEvents(
 }
 
 /**
- * Inserts the overrides of every distinct id: the state has them all, and it is unknown which the event store lost.
- * Erasures wait until pages of overrides that were read before them are inserted.
+ * Inserts the overrides of every distinct id: the state has them all, and it is unknown which of them the event store lost.
+ * An erasure waits until the pages of overrides that were read before it are inserted.
  */
 export async function restoreOverrides(
   state: Pick<EventStoreMarks, 'listOverrides'>,
@@ -118,7 +118,7 @@ function wrapStoresReadOnly(deps: RestoreDeps): Omit<RestoreDeps, 'events'> & Pi
   }
   const events: ProcessingEventStore = {
     ...deps.events,
-    // The merges are already made, so applying the events again gives no overrides: insert the current ones.
+    // The persons are already merged, so applying the events again gives no overrides: insert the current overrides.
     insert: rows => deps.events.insert({ ...rows, overrides, areRestored: true }),
   }
   return { ...deps, state, events }
@@ -126,8 +126,8 @@ function wrapStoresReadOnly(deps: RestoreDeps): Omit<RestoreDeps, 'events'> & Pi
 
 /**
  * If a job was published or discarded while its rows were rebuilt, the rows were inserted as pending rows, or although the
- * job is gone: publish or discard the rows again. A job closed later finds the rows itself. A job that no longer exists was
- * discarded.
+ * job is gone: publish or discard the rows again. A job that is published or discarded later includes these rows anyway. A
+ * job that no longer exists was discarded.
  */
 async function repeatJobEnd(
   before: NonNullable<ChunkChanges['imports']>['jobs'][number],

@@ -1,7 +1,7 @@
 // Tracks the worker's place in each stream, and which projects' records it takes there. A live stream has two cursors: the
 // first skips deferred projects, the second takes only deferred projects and never passes the first. Each cursor has a
-// separate position, so each commits as if it were a stream. A project moves to the other cursor only at an offset on which
-// both cursors agree.
+// separate position, so each commits as if it were a separate stream. A project moves to the other cursor only at an offset
+// on which both cursors agree.
 
 import { formatDeferredCursorName, type LogStream, type RecordAt, type StreamInfo } from '#core/events/log-stream.ts'
 import { RecordCursor } from '#core/log/record-decoder.ts'
@@ -10,9 +10,9 @@ import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import type { DeferredProjects } from '#ports/state/worker-state.ts'
 
 export interface StreamCursor extends StreamInfo {
-  /** The name under which its position is stored. */
+  /** The name under which the cursor's position is stored. */
   readonly name: string
-  /** Whether it takes the deferred projects of the stream; otherwise it takes all other projects. */
+  /** Whether the cursor takes the stream's deferred projects; otherwise it takes all other projects. */
   readonly takesDeferred: boolean
 }
 
@@ -71,7 +71,7 @@ export class StreamCursors {
     return this.#positions.get(name)
   }
 
-  /** Call after a commit. */
+  /** Sets the cursor's position in memory. Call it after a commit. */
   move({ name }: StreamCursor, offset: number): void {
     this.#positions.set(name, offset)
   }
@@ -80,7 +80,7 @@ export class StreamCursors {
     return [...(this.#deferred.get(stream)?.keys() ?? [])]
   }
 
-  /** Every record of the stream before this offset is processed; undefined before the claims. */
+  /** Every record of the stream before this offset is processed; undefined before the cursors are claimed. */
   doneOffset(stream: LogStream): number | undefined {
     return this.#positions.get(this.#deferred.has(stream) ? formatDeferredCursorName(stream) : stream)
   }
@@ -115,12 +115,12 @@ export class StreamCursors {
       offset >= (projects.get(projectId) ?? Number.POSITIVE_INFINITY)
     const chunk = await readProjectRecords(log, cursor, { ...options, fromOffset, toOffset, takes: takesProject })
     if (chunk.nextOffset > fromOffset) return { ...chunk, missing: await this.#unlessKnown(stream, chunk.missing) }
-    // An empty log begins at the first cursor's position, so it does not have the records that this cursor had to take.
+    // An empty log begins at the first cursor's position: the records for this cursor are gone, so it moves there.
     const { appendedAtMs } = await log.readStreamStatus(stream, fromOffset)
     return appendedAtMs === null ? { ...nothing, nextOffset: toOffset } : nothing
   }
 
-  /** Null if the missing records were already reported when the first cursor passed them. */
+  /** @returns `missing`; null if these records were already reported as missing when the first cursor passed them. */
   async #unlessKnown(stream: LogStream, missing: MissingRecords | null): Promise<MissingRecords | null> {
     if (missing === null) return null
     const isKnown = (await this.#options.log.listLosses()).some(
@@ -165,7 +165,7 @@ interface ProjectRead {
    */
   readonly takes: (projectId: number, offset: number) => boolean
   readonly recordCountMax: number
-  /** Limits how much is read, whether taken or skipped. */
+  /** Limits how many bytes are read, including skipped records. */
   readonly bytesMax: number
 }
 

@@ -41,7 +41,7 @@ export async function retryWhileDown<T>(
   return null
 }
 
-/** Whether repeating the same try may help. Any other error is caused by the contents of the chunk, or by a bug. */
+/** Whether repeating the failed call may help. Any other error is caused by the contents of the chunk, or by a bug. */
 export function isStoreDown(cause: unknown): cause is PortError {
   return cause instanceof PortError && (cause.retryable || cause.code === 'full')
 }

@@ -59,8 +59,8 @@ export interface BindLogDeps extends FindBindingDeps {
 
 /**
  * Binds log and state to each other, or explains why they do not belong together. Only one process may call it at a time.
- * @returns one line for the operator if the start must be refused; nothing was changed then. @throws PortError if the state
- * cannot be read or written, and system errors about the folder.
+ * @returns one line for the operator if the start must be refused; in that case nothing was changed. @throws PortError if
+ * the state cannot be read or written, and system errors about the folder.
  */
 export async function bindLog(deps: BindLogDeps): Promise<Result<null, string>> {
   const { management, log, folder, host, statePlace } = deps
@@ -68,7 +68,7 @@ export async function bindLog(deps: BindLogDeps): Promise<Result<null, string>> 
   if (binding.kind === 'go_on') return ok(null)
   if (binding.kind === 'refuse') return err(formatRefusal(folder, statePlace, followed))
   const id = binding.id ?? deps.newUuid()
-  // Give the log its id first: without one it belongs to no state.
+  // The log gets its id before the state follows it, because a log without an id cannot be matched to a state.
   if (!log.hasSegments) log.writeId(id)
   await management.followLog({ id, place: `${host}:${folder}`, formerId: followed?.id ?? null, begunAt })
   if (followed !== null)
@@ -94,8 +94,8 @@ async function readBinding({ management, log }: FindBindingDeps) {
 }
 
 /**
- * Decides whether a running instance may continue with a state that came back. The instance may continue with an older copy
- * of the state, from that copy's positions.
+ * Decides whether a running instance may continue with a state that is available again after an outage. The instance may
+ * continue with an older copy of the state, from that copy's positions.
  * @param log its `endOffset` is the end that the log's reader reports.
  * @returns the reason against it, a clause whose subject is the state; null if it may continue.
  */
@@ -110,14 +110,17 @@ export async function findLogMismatch(
   if (found.followedLogId !== log.id) return 'was replaced by a copy that follows another log'
   for (const stream of log.streams) {
     const position = found.positions.get(stream) ?? 0
-    // The host was reset to a snapshot, so records appended from here on would never be read. A restart repairs that.
+    // The log is too short: the host was reset to a snapshot, and new records would never be read. A restart repairs that.
     if ((await log.endOffset(stream, position)) < position)
       return `is ahead of the log of this instance (stream ${stream})`
   }
   return null
 }
 
-/** The state's position in each stream, in the given order; a stream of an empty log begins there. @throws PortError */
+/**
+ * The state's position in each stream, in the given order; in an empty log, the stream begins at that position. @throws
+ * PortError
+ */
 export async function readPositions(
   positions: Pick<LogBindingStore, 'findLogPosition'>,
   streams: readonly LogStream[],
@@ -126,7 +129,7 @@ export async function readPositions(
   return Object.fromEntries(await Promise.all(entries))
 }
 
-/** The state follows another log, in which this worker's positions are meaningless. */
+/** Thrown when the state follows another log, in which this worker's positions are meaningless. */
 export class LogMismatchError extends Error {
   constructor() {
     super('the state follows a different log than the one in this data folder')
@@ -136,8 +139,8 @@ export class LogMismatchError extends Error {
 
 /**
  * A chunk store whose streams can be claimed only by a worker on the log that the state follows. It checks this before the
- * claim, so that a worker on another log takes no stream away, and again after the claim. Binding another log later revokes
- * the claim (`followLog`), so no other log can slip in between.
+ * claim, so that a worker on another log takes no stream from the current worker, and again after the claim. Binding
+ * another log later revokes the claim (`followLog`), so no other log can slip in between.
  */
 export function restrictClaimsToLog(
   logId: string | null,

@@ -1,5 +1,5 @@
-// Checks, for answers that count events, whether all accepted events are in the store: after a start, or when overloaded, the
-// worker lags.
+// Checks, for answers that count events, whether all accepted events are in the event store: the worker lags after a start
+// and when overloaded.
 
 import type { Clock } from '#ports/clock.ts'
 import type { EventLogReader } from '#ports/log/event-log.ts'

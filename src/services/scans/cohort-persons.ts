@@ -1,5 +1,5 @@
-// Lists and counts the members of a cohort, and finds the cohorts that a person is in. A static cohort has rows; for
-// any other, the evaluator tests stored persons one after the other.
+// Lists and counts the members of a cohort, and finds the cohorts that a person is in. A static cohort has a row for each
+// member; for any other cohort, the evaluator tests stored persons one after the other.
 
 import type { Cohort } from '#core/flags/definitions/cohort.ts'
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
@@ -17,7 +17,7 @@ import type { PersonView } from '#ports/state/person-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { countMatchingSubjects } from './count-reach.ts'
 import { compilePersonTest, type FindPersonsDeps, type FoundPersons, findPersons } from './find-persons.ts'
-import { runScanPiece, type ScanDeps } from './subject-scans.ts'
+import { runScanStep, type ScanDeps } from './subject-scans.ts'
 
 export interface CohortPersonsDeps extends FindPersonsDeps {
   readonly management: Pick<CohortMemberStore, 'listCohortMembers' | 'countCohortMembers'> &
@@ -64,9 +64,9 @@ export async function listMembersOfCohort<T>(
 }
 
 /**
- * The cohorts among these that a person is in, in the given order. Cohorts that cannot be evaluated have no members.
- * Queues with the searches of the project.
- * @param cohorts of the person's project, a few hundred.
+ * Those of the given cohorts that a person is in, in the given order. Cohorts that cannot be evaluated have no members. The
+ * call waits in the queue of the project's searches.
+ * @param cohorts a few hundred cohorts of the person's project.
  * @throws TooManyScansError
  */
 export function listCohortsOfPerson(
@@ -84,7 +84,7 @@ export function listCohortsOfPerson(
     const byId = indexDefinitionsById(served.definitions)
     for (const cohort of cohorts) {
       if (cohort.isStatic) continue
-      await runScanPiece(slices, () => {
+      await runScanStep(slices, () => {
         probes.set(cohort, createMemberProbe(served, cohort.id, byId))
         return true
       })

@@ -1,5 +1,5 @@
-// Counts the values of a flag: for a condition, among all persons or groups; for a draft, along with the values of the
-// version that it would replace. Each subject is evaluated as for a request, without anything that a request would add.
+// Counts, among all persons or groups, how many match a flag's condition, or which values a flag draft gives compared with
+// the version that it would replace. Each subject is evaluated as for a request that sends no properties.
 
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import type { ProjectDefinitions } from '#core/flags/definitions/project-definitions.ts'
@@ -19,7 +19,7 @@ import {
 
 export type CountReachDeps = ScanDeps & { readonly scans: SubjectScans }
 
-/** How a scan is watched. */
+/** The time for which a scan evaluates conditions, and the signal that ends the scan. */
 export interface ScanWatch {
   readonly nowMs: number
   readonly signal: AbortSignal

@@ -1,5 +1,5 @@
-// Finds persons that match a condition, to fill a page of a list: in slices of a second at most, for which the readers
-// of a project queue.
+// Finds persons that match a condition, to fill a page of a list. One search takes at most about a second, and searches in
+// the same project wait for each other in a queue.
 
 import type { UnknownReason } from '#core/flags/evaluation/flag-outcome.ts'
 import { createSubjectOfPerson, type FlagProbe } from '#core/flags/evaluation/flag-probe.ts'
@@ -28,7 +28,7 @@ export interface PersonSearch<T> {
   readonly test: PersonTest
   /**
    * Reads the persons after a given person, in the order of the list.
-   * @returns also where to continue, unless it is after the last of the returned persons.
+   * @returns a page of persons; its `nextAfter` is set only if reading does not continue after the page's last person.
    */
   readonly read: (
     after: number,
@@ -53,7 +53,7 @@ export function compilePersonTest(probe: FlagProbe, { slices }: SubjectScans, no
 
 /** A search that finds few stops after this time, and says where to continue. */
 const lookMsMax = 1_000
-/** Limits the properties of one slice of a page, as in any list of persons; a single person may exceed it. */
+/** Limits the size of the properties in one slice of a page, as in any list of persons; a single person may exceed it. */
 const sliceCharsMax = 1024 * 1024
 
 /** A slice of a page. Slices before the last one may be short or empty, too. @throws TooManyScansError */

@@ -5,7 +5,7 @@ import type { CohortMemberStore } from '#ports/state/cohort-store.ts'
 import type { PersonFilters, PersonView } from '#ports/state/person-store.ts'
 
 const personsPerPage = 200
-/** Bounds the properties in memory; a single person may exceed it. */
+/** Limits the size of the properties held in memory; a single person may exceed it. */
 const heldCharsMax = 1024 * 1024
 
 export interface PersonsSlice {
@@ -13,7 +13,7 @@ export interface PersonsSlice {
   readonly limit: number
 }
 
-/** @returns a reader of slices that follow each other, newest persons first. */
+/** @returns a function that reads consecutive slices, newest persons first. */
 export function searchPersons(
   management: Pick<CohortMemberStore, 'listPersonsBelow'>,
   projectId: number,

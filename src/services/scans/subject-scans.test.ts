@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createSliceQueue } from '../shared/slice-queue.ts'
-import { runScanPiece } from './subject-scans.ts'
+import { runScanStep } from './subject-scans.ts'
 
 describe('scans', () => {
   it('share one slice per turn of the event loop, even if each of their steps is short', async () => {
@@ -12,7 +12,7 @@ describe('scans', () => {
     const workedMs = [0, 0, 0]
     const scans = workedMs.map(async (_, index) => {
       for (let piece = 0; piece < 10; piece++)
-        await runScanPiece(slices, () => {
+        await runScanStep(slices, () => {
           workedMs[index]! += 5
           nowMs += 5
           return true

@@ -1,6 +1,6 @@
-// Scans all persons of a project, or all groups of a type, and evaluates flags for each. The cost of such scans to others
-// is bounded for the whole front: they share slices of the event loop, each scan holds one page in memory, and the scans of
-// one project queue.
+// Scans all persons of a project, or all groups of a type, and evaluates flags for each. The cost of such scans to other
+// requests is bounded for the whole front: they share slices of the event loop, each scan holds one page in memory, and the
+// scans of one project queue.
 
 import type { FlagEvaluation } from '#core/flags/evaluation/evaluate-flags.ts'
 import type { EvaluationSubject } from '#core/flags/evaluation/evaluation-subject.ts'
@@ -36,10 +36,10 @@ export function createSubjectScanQueues(monotonicNowMs: () => number) {
 }
 
 /**
- * Calls a piece of a scan until it is done (true), with turns of the event loop in between when it takes long. When this
- * turn's slice is used up already, the piece begins in a later turn.
+ * Calls `piece`, a step of a scan, until it returns true (done), and yields to the event loop in between when that takes
+ * long. When the slice of the current turn of the event loop is already used up, the step begins in a later turn.
  */
-export function runScanPiece(slices: SliceQueue, piece: (isTimeUp: () => boolean) => boolean): MaybePromise<unknown> {
+export function runScanStep(slices: SliceQueue, piece: (isTimeUp: () => boolean) => boolean): MaybePromise<unknown> {
   let isArriving = true
   return slices.run(isTimeUp => {
     if (isArriving) {
@@ -50,9 +50,9 @@ export function runScanPiece(slices: SliceQueue, piece: (isTimeUp: () => boolean
   })
 }
 
-/** Completes an evaluation, as a piece of a scan. */
+/** Completes an evaluation as one step of a scan, in its slices of time. */
 export function finishEvaluation(evaluation: FlagEvaluation, slices: SliceQueue): MaybePromise<unknown> {
-  return runScanPiece(slices, isTimeUp => evaluation.advance(isTimeUp))
+  return runScanStep(slices, isTimeUp => evaluation.advance(isTimeUp))
 }
 
 /** The subjects that a flag decides for. */
@@ -60,9 +60,9 @@ export type Population = { readonly kind: 'persons' } | { readonly kind: 'groups
 
 /** A person or a group, for evaluations. */
 export interface ScannedSubject {
-  /** For the first distinct id of a person. Parses properties, which may take long. */
+  /** The subject to evaluate, for a person with its first distinct id. Parses properties, which may take long. */
   readonly read: () => EvaluationSubject
-  /** Further distinct ids of a person, as far as they are shown with the person. */
+  /** The person's further distinct ids, as far as they are shown with the person. */
   readonly otherIds: readonly string[]
 }
 
@@ -128,7 +128,7 @@ export async function* scanSubjects(
       otherIds: person.distinctIds.slice(1).map(({ distinctId }) => distinctId),
     }))
     yield { subjects, offCount: leftOutCount }
-    // When few subjects are left out, checking the texts costs more than it saves.
+    // When the check of the property texts leaves out few subjects, it costs more than it saves.
     isNarrowed &&= leftOutCount >= results.length
     afterPersonId = nextBehindId
   }

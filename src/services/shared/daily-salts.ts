@@ -31,8 +31,9 @@ export function createDailySaltCache(options: {
   }, lookEveryMs)
 
   /**
-   * An unavailable store is reported by requests for other days, not here. Each round replaces the array even then:
-   * `services/capture/anonymize-visitors.ts` releases the visitors of a salt together with its array.
+   * An unavailable store is reported by requests for other days, not here. Each round replaces the salt's array even when
+   * the store is unavailable: `services/capture/anonymize-visitors.ts` releases the visitors of a salt together with its
+   * array.
    */
   async function agreeOnSalt(day: string, salt: Uint8Array): Promise<void> {
     const stored = await store.findOrCreateSalt(day, salt).catch(() => salt.slice())

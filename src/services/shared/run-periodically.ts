@@ -7,7 +7,7 @@ import { waitOrStop } from './wait-or-stop.ts'
 /** While a task keeps failing, it logs at most one line per this time. */
 const complaintPauseMs = 60_000
 
-/** A task that one worker repeats for all. */
+/** A task that one worker repeats for all workers. */
 export interface Schedule {
   readonly everyMs: number
   readonly what: string
@@ -15,7 +15,7 @@ export interface Schedule {
   round(signal: AbortSignal): Promise<unknown>
 }
 
-/** @param task ends with the signal, or soon after. */
+/** @param task must end when the signal aborts, or soon after. */
 export async function runPeriodically(
   task: Schedule['round'],
   options: Pick<Schedule, 'everyMs' | 'what'> & {

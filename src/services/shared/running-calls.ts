@@ -1,5 +1,5 @@
-// Waits for the calls that have already begun: a call that reads the state, writes to the event store and then commits
-// may write rows of a state that has changed since.
+// Waits for the calls that have already begun: a call that reads the state, writes to the event store and then commits may
+// write rows that come from an outdated state.
 
 export class RunningCalls {
   readonly #running = new Set<Promise<unknown>>()
@@ -14,7 +14,7 @@ export class RunningCalls {
     }
   }
 
-  /** Resolves when all calls that are running now have ended, in whichever way. Later ones are not awaited. */
+  /** Resolves when all calls that are running now have ended, successfully or not. Later calls are not awaited. */
   async settled(): Promise<void> {
     await Promise.allSettled([...this.#running])
   }

@@ -7,7 +7,7 @@ import type { MaybePromise } from '#core/maybe-promise.ts'
 export const unfinished: unique symbol = Symbol('unfinished')
 
 /**
- * Continues where it last stopped. It does half a millisecond or so of work before each call of `isTimeUp`.
+ * Continues the work where it last stopped. It works for about half a millisecond before each call of `isTimeUp`.
  * @returns `unfinished` when it stopped because the time was up.
  */
 export type SlicedWork<T> = (isTimeUp: () => boolean) => T | typeof unfinished
@@ -32,8 +32,8 @@ export function createSliceQueue(options: SliceQueueOptions) {
 
   return {
     /**
-     * Begins the work at once. When others are waiting, or this turn's slice is used up, the work continues after those
-     * that came before: first come, first served. Errors of the work go to its caller.
+     * Begins the work at once. When other work is waiting, or this turn's slice is used up, the work continues after the
+     * work that came before it: first come, first served. Errors of the work go to its caller.
      * @returns `full` when the work would have to wait and too many already do.
      */
     run<T>(work: SlicedWork<T>): MaybePromise<T> | 'full' {
@@ -70,7 +70,7 @@ export function createSliceQueue(options: SliceQueueOptions) {
 
   function endTurn(): void {
     sliceEndMs = null
-    // Not in this turn: requests that arrived in it may have used up its slice.
+    // Resume in the next turn: requests that arrived in this one may have used up its slice.
     if (waiting.length > 0) inNextTurn(resumeWaiting)
   }
 

@@ -1,15 +1,15 @@
-// Writes that were decided from what was read before: they run again from the start while another writer came first.
+// Runs a write that depends on data read before, and repeats it, including the read, as long as another writer came first.
 
 import { PortError } from '#ports/port-error.ts'
 
 /** One writer succeeds in each round, so this many may write at the same time without a failure. */
 const triesMax = 30
-/** Few tries are enough: the store itself repeats what it rolled back because of another transaction. */
+/** Few tries are enough, because the store itself repeats what it rolled back because of another transaction. */
 const conflictTriesMax = 5
 
 /**
- * @param write reads what is stored by then, decides, and writes.
- * @param isLate whether its result means that another writer came first.
+ * @param write reads what is stored now, decides, and writes. @param isLate whether a result of `write` means that another
+ * writer came first.
  * @returns the first result that is not late, or the last one when all are.
  */
 export async function writeOptimistically<T>(write: () => Promise<T>, isLate: (written: T) => boolean): Promise<T> {
@@ -19,7 +19,7 @@ export async function writeOptimistically<T>(write: () => Promise<T>, isLate: (w
   }
 }
 
-/** For a write that throws a PortError `conflict` when another writer came first. @throws what the last try threw. */
+/** Repeats a write that throws a PortError `conflict` when another writer came first. @throws what the last try threw. */
 export async function retryOnConflict<T>(write: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++)
     try {

@@ -11,7 +11,7 @@ import type { ProjectStore } from '#ports/state/project-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
 
-/** This is also about how long it takes until a merge shows in a flag with few counts. */
+/** How often counts are refreshed. In a flag with few counts, a merge of persons shows after about this time too. */
 export const refreshFlagUsageEveryMs = 30_000
 /** Fewer calls than this are counted fast enough on demand. */
 const busyCallsMin = 100_000
@@ -20,7 +20,7 @@ const busyFlagsMax = 100
 const cachedDays = { hour: 41, day: 366 } as const
 /** The most calls per query, though its last bucket may exceed this: a million calls take a tenth of a second. */
 const callsPerQuery = 2_000_000
-/** The duration of a round; the store is then left to others until the next round. */
+/** The longest duration of one round of counting; afterwards the store is left to other work until the next round. */
 const roundMsMax = 3_000
 /** How much later than its timestamp an override may become visible, given the clocks of two workers. */
 const clockSlackMs = 120_000
@@ -48,7 +48,7 @@ export interface FlagUsageRefresherOptions {
 interface KnownProject {
   busyFlags: readonly BusyFlag[]
   busyUntilMs: number
-  /** The time of each day's latest merge, for days whose counts may be older. */
+  /** By day: the time of the latest merge that affects it, for days whose counts may be older than that merge. */
   readonly moved: Map<number, number>
   /** Merges before this time are in `moved`. */
   movedUntilMs: number
@@ -69,7 +69,7 @@ export function createFlagUsageRefresher(options: FlagUsageRefresherOptions) {
     const ids = await projects.listProjectIds()
     for (const id of known.keys()) if (!ids.includes(id)) known.delete(id)
     let isComplete = true
-    // Projects that had a turn go last, so that one project's calls do not keep another waiting for ever.
+    // Projects that were counted before go last, so that one project's calls never keep another project waiting for ever.
     const order = [...ids.filter(id => !known.has(id)), ...known.keys()]
     for (const id of order) {
       if (performance.now() >= turn.endMs) return false
@@ -161,8 +161,8 @@ function listDayStarts(fromMs: number, endMs: number): number[] {
 }
 
 /**
- * The edges of the buckets that have ended, as have all UTC days that they touch: calls of such days arrive rarely, while
- * today's calls would immediately invalidate every count.
+ * The edges of the buckets that lie entirely in UTC days that have ended: calls of such days arrive rarely, while today's
+ * calls would immediately invalidate every count.
  */
 function listClosedEdges({ timezone }: Project, interval: 'hour' | 'day', nowMs: number): readonly number[] {
   const todayMs = nowMs - (nowMs % dayMs)

@@ -44,7 +44,7 @@ export interface ErasureWorkerOptions {
   readonly log: Pick<EventLogReader, 'listStreams' | 'readRuns'>
   /** Id of the log. */
   readonly logId: string
-  /** Everything that loads from the state and writes to the event store. */
+  /** The running calls that load from the state and then write to the event store. */
   readonly underWay: Pick<RunningCalls, 'settled'>
   /** Prevents a removal while the event store is compared with its mark. */
   readonly serialize: Serialize
@@ -69,7 +69,7 @@ const forgetEveryMs = 60_000
 export function createErasureWorker(options: ErasureWorkerOptions) {
   const { state, events, log, logId, underWay, serialize, clock, logger, faultPoint } = options
 
-  /** By open erasure: the stage at which warnings and notes that mention its ids were last deleted. */
+  /** For each open erasure: the stage at which warnings and notes that mention its ids were last deleted. */
   const mentionsDeleted = new Map<number, Stage>()
   /** Open erasures with nothing left to remove: they are not checked again until they can end. */
   const cleared = new Set<number>()
@@ -86,8 +86,8 @@ export function createErasureWorker(options: ErasureWorkerOptions) {
     await faultPoint?.('mentions')
     if (!(await countOnce(due.map(({ erasure }) => erasure)))) return true
     await faultPoint?.('counted')
-    // Serialized with the checks of `restore-event-store.ts`, so that restored rows, and rows of another copy, are checked as
-    // well.
+    // Never runs during a check of `restore-event-store.ts`, so that rows which it restores or finds in another copy are
+    // removed too.
     const end = await serialize(() => removeAndFinish(due))
     if (end === 'under_way') await faultPoint?.('removed')
     return true
@@ -110,7 +110,7 @@ export function createErasureWorker(options: ErasureWorkerOptions) {
     const progress = await findAllProgress(state, log)
     const canEnd = (erasure: ErasureOutline) =>
       (erasure.keepsPerson || version > erasure.mirrorVersion) && isInStores(erasure, progress)
-    // A waiting erasure cannot have ended elsewhere before it can end here, so a new count means new or reopened ones.
+    // A waiting erasure cannot have ended elsewhere, so a changed count means that erasures were added or reopened.
     if (waiting.length === openCount && !waiting.some(canEnd)) return { due: [], isAnyOpen: true }
     waiting = []
     const listed: ErasureOutline[] = []
@@ -152,7 +152,7 @@ export function createErasureWorker(options: ErasureWorkerOptions) {
 
   function removeRows(erasures: readonly PersonErasure[]): Promise<'done' | 'under_way'> {
     return events.removeErasedRows(erasures, async emptied => {
-      // Recorded with the first of the erasures, since all of them are removed together.
+      // The emptied ranges are recorded with the first erasure, since the rows of all erasures are removed together.
       await state.recordEmptiedRanges(erasures[0]!.id, emptied)
       await faultPoint?.('noted')
     })
@@ -168,7 +168,7 @@ export function createErasureWorker(options: ErasureWorkerOptions) {
     })
   }
 
-  /** Empty data parts are about to disappear and must not count as lost, so they are removed from the mark first. */
+  /** Records the ends of erasures. First removes empty data parts from the mark: they disappear soon and are not lost. */
   async function finish(done: readonly PersonErasure[]): Promise<void> {
     const mark = await state.findEventStoreMark()
     const emptied = await state.listEmptiedRanges()
@@ -194,7 +194,7 @@ export function createErasureWorker(options: ErasureWorkerOptions) {
     const gone: PersonErasure[] = []
     for (const erasure of kept) if (!(await mayBeInLog(erasure))) gone.push(erasure)
     if (gone.length === 0) return
-    // A worker that had stalled may have written rows since; the next round finds them.
+    // A worker that had stalled may have written rows again: while they are being removed, the ids are kept.
     if ((await removeRows(gone)) === 'under_way') return
     for (const { id } of gone) await state.forgetErasedIds(id)
   }

@@ -47,7 +47,7 @@ export function createLogCleanup(options: {
     return count
   }
 
-  /** Deletes processed segments of any age if space is short. @returns how many. @throws PortError */
+  /** Deletes processed segments of any age if space is short. @returns how many were deleted. @throws PortError */
   async function reclaimSpaceNow(): Promise<number> {
     const { isShort, areImportsShort } = await log.measureSpace()
     if (!isShort && !areImportsShort) return 0

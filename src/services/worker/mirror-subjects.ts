@@ -57,7 +57,7 @@ export function createSubjectMirrorUpdater(options: SubjectMirrorUpdaterOptions)
       return false
     }
     if (!isCompared || performance.now() >= compareAtMs) await compare()
-    // Changes are written in between, so that few are waiting when queries may use the mirror for the first time.
+    // Changes are written between pages, so that few are waiting when queries may use the mirror for the first time.
     while (!signal.aborted && (await fillOnePage())) await writeChanges()
     return !signal.aborted && (await writeChanges())
   }
@@ -84,7 +84,7 @@ export function createSubjectMirrorUpdater(options: SubjectMirrorUpdaterOptions)
     compareAtMs = performance.now() + compareEveryMs
   }
 
-  /** @returns whether there may be more to do. */
+  /** @returns whether more pages may have to be filled. */
   async function fillOnePage(): Promise<boolean> {
     const progress = await state.findMirrorProgress()
     const { fill } = progress
@@ -127,7 +127,7 @@ export function createSubjectMirrorUpdater(options: SubjectMirrorUpdaterOptions)
     return { rows: { groups }, next }
   }
 
-  /** @returns whether there may be more to write. */
+  /** @returns whether more changes may have to be written. */
   async function writeChanges(): Promise<boolean> {
     const progress = await state.findMirrorProgress()
     const { persons, groups, changeIds } = await state.findChangedSubjects()

@@ -1,6 +1,6 @@
-// Compares the rows of the event store with the rows that a worker left there. The store is separate from the state,
-// and may be removed, emptied, truncated, restored from an older copy or replaced by another one. Lost rows that the
-// log still has are restored; the rest is reported, with its time span, until it is back or an operator accepts the
+// Compares the rows of the event store with the rows that a worker left there. The store is separate from the state, and
+// may be removed, emptied, truncated, restored from an older copy or replaced by another one. Lost rows that the log still
+// has are restored; all other lost rows are reported, with their time span, until they are back or an operator accepts the
 // loss.
 
 import type { LogStream, Traffic } from '#core/events/log-stream.ts'
@@ -58,7 +58,7 @@ export interface EventStoreRestorerOptions extends Omit<RestoreDeps, 'jobs'> {
 /** Tables from which usage is counted. */
 const chargedTables: ReadonlySet<string> = new Set(['events', 'deduplicated_flag_calls', 'replay_messages'])
 
-/** Tables whose partition names begin with the import job's number; `0-` has live events. */
+/** Tables whose partition names begin with the import job's number; names with `0-` are for live events. */
 const importTables: ReadonlySet<string> = new Set(['events', 'events_pending'])
 
 type Positions = ReadonlyMap<LogStream, StreamProgress>
@@ -111,7 +111,10 @@ export function createEventStoreRestorer(options: EventStoreRestorerOptions) {
     await saveMark(mark, positions, gone)
   }
 
-  /** An older copy of the state has a lower count of erasures than the rows that were stored after the copy was made. */
+  /**
+   * An older copy of the state counts fewer erasures than rows that were stored later: raises its counts to those of the
+   * rows.
+   */
   async function catchUpErasures(): Promise<void> {
     await marks.raiseErasureCounts(await events.findErasureCounts())
   }
@@ -192,8 +195,8 @@ export function createEventStoreRestorer(options: EventStoreRestorerOptions) {
   }
 
   /**
-   * Writes the store's mark first: if the state's new mark is never saved, the store's mark still names the state's current
-   * one (`former`).
+   * Saves a mark in the event store first, then in the state: if the second step never happens, the store's mark still
+   * names the state's current mark (`former`).
    */
   async function saveMark(
     former: EventStoreMark | null,
@@ -210,7 +213,7 @@ export function createEventStoreRestorer(options: EventStoreRestorerOptions) {
     await marks.saveEventStoreMark({ id, positions: done, held: mergeRowRanges(found.ranges), missing })
   }
 
-  /** Drops ranges that are gone on purpose: rows of discarded imports, and pending rows of published ones. */
+  /** Leaves out ranges removed on purpose: rows of discarded imports, and pending rows of published imports. */
   async function excludeDiscarded(ranges: readonly RowRange[]): Promise<RowRange[]> {
     const kept: RowRange[] = []
     for (const range of ranges) {
@@ -295,7 +298,7 @@ const everything: RowRange = {
   newestMs: null,
 }
 
-/** Whether the store may have rows that were written after the mark. Ranges of a whole table cannot show that. */
+/** Whether the store may have rows written after the mark; true for ranges of a whole table, which cannot show that. */
 function mayBeAheadOfMark(found: MarkedRowRanges | null, mark: EventStoreMark | null): boolean {
   if (found === null || mark === null || found.ranges.some(({ partition }) => partition === '')) return true
   return findMissingRanges(found.ranges, mark.held).length > 0
@@ -305,7 +308,7 @@ function hasLostEverything({ ranges }: MarkedRowRanges, positions: Positions): b
   return [...positions.values()].some(({ offset }) => offset > 0) && ranges.length === 0
 }
 
-/** A mark does not include records processed beyond deferred ones, so it is not up to date while any are deferred. */
+/** A mark leaves out records processed beyond deferred ones, so it is not up to date while any record is deferred. */
 function isMarkUpToDate(mark: EventStoreMark, positions: Positions): boolean {
   return [...positions].every(([stream, { offset }]) => mark.positions[stream] === offset)
 }

@@ -1,5 +1,5 @@
-// The clock for everything that is deleted by age: log segments, warnings and counts, what undoing imports needs, rejects
-// and recordings. The rule is in core/trusted-time.ts; this clock applies it and logs when deletion pauses.
+// The clock for everything that is deleted by age: log segments, warnings and counts, the data for undoing imports, stored
+// rejects and recordings. The rule is in core/trusted-time.ts; this clock applies it and logs when deletion pauses.
 
 import { isTimeTrusted, type TrustedTime, updateTrustedTime } from '#core/trusted-time.ts'
 import type { Clock } from '#ports/clock.ts'
@@ -8,7 +8,7 @@ import type { Logger } from '#telemetry/log.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
 
 const everyMs = 10_000
-/** How much of its running time a process may fail to record when it ends. */
+/** How often the time is saved: a process that ends may fail to record this much of its running time. */
 const saveEveryMs = 60_000
 
 export type RetentionClock = ReturnType<typeof createRetentionClock>
@@ -26,7 +26,7 @@ export function createRetentionClock(options: {
   let looked: { readonly time: TrustedTime; readonly atMonotonicMs: number } | null = null
   let savedAtMs = Number.NEGATIVE_INFINITY
 
-  /** Looks at the clock. @throws PortError */
+  /** Reads the wall clock, and updates and saves the trusted time. @throws PortError */
   async function lookNow(): Promise<void> {
     if (mayRun !== undefined && !(await mayRun())) {
       looked = null
@@ -53,7 +53,10 @@ export function createRetentionClock(options: {
   }
 
   return {
-    /** Never later than the wall clock. 0, so that nothing is old, before the first look and while another worker deletes. */
+    /**
+     * The trusted time, never later than the wall clock. It is 0, so that nothing counts as old, before the first look and
+     * while another worker deletes.
+     */
     nowMs: () => (looked === null ? 0 : Math.min(looked.time.atMs, clock.nowMs())),
     /** Whether the wall clock shows the expected time. False until the first look. */
     isTrusted: () => looked !== null && isTimeTrusted(looked.time),

@@ -13,7 +13,8 @@ export type ScheduleLease = ReturnType<typeof createScheduleLease>
 export function createScheduleLease(options: {
   readonly owners: ScheduleOwners
   /**
-   * Stays the same across restarts if only one worker can have it; that worker need not wait for its own lease to expire.
+   * Identifies the worker. Where no other worker can have the same id, it stays the same across restarts, so that a
+   * restarted worker need not wait for its own lease to expire.
    */
   readonly ownerId: string
   readonly clock: Clock
@@ -25,7 +26,7 @@ export function createScheduleLease(options: {
   async function claimOrRenew(): Promise<boolean> {
     const nowMs = clock.nowMs()
     const leftMs = untilMs === null ? 0 : untilMs - nowMs
-    // More than a whole lease can be left only when the clock was set back; such a lease does not count.
+    // More than the full lease time can be left only if the clock was set back; such a lease does not count.
     const isHeld = leftMs > 0 && leftMs <= scheduleLeaseMs
     if (isHeld && leftMs > scheduleLeaseMs / 2) return true
     const lease = { name, ownerId, nowMs, untilMs: nowMs + scheduleLeaseMs }
@@ -51,7 +52,7 @@ export function createScheduleLease(options: {
       })
       return asking
     },
-    /** Releases the schedules, so that another worker can take over immediately. @throws PortError */
+    /** Releases the lease, so that another worker can take over the schedules immediately. @throws PortError */
     async leave(): Promise<void> {
       if (untilMs === null) return
       untilMs = null

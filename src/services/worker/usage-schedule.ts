@@ -36,19 +36,20 @@ export function createUsageSchedule(options: {
   readonly clock: Clock
 }) {
   const { events, usage, log, positions, findLostSpans, clock } = options
-  /** How many records each project had when it was last computed, whichever worker processed them. */
+  /** How many records each project had when its usage was last computed, whichever worker processed them. */
   const computed = new Map<number, number>()
   let lastDay = ''
-  /** The first day that the last round left open: events processed since may belong to it. */
+  /** The first day that the last round left open: events processed since that round may belong to it. */
   let openSince: string | null = null
   /**
-   * The projects to compute, each with the first day. Failed projects come last, the most recent at the end, so that a project
-   * that takes longer to count than the event store allows does not block others.
+   * The projects whose usage is to be computed, each with the first day to compute. Failed projects come last, the most
+   * recently failed at the end, so that a project that takes longer to count than the event store allows does not block
+   * others.
    */
   const due = new Map<number, string>()
   const failed = new Set<number>()
 
-  /** Computes the figures that changed, or all after a start and when a day begins. Failed projects remain due. */
+  /** Computes the figures that changed; all of them after a start and when a day begins. Failed projects remain due. */
   async function round(signal?: AbortSignal): Promise<void> {
     const nowMs = clock.nowMs()
     const today = utcDay(nowMs)
@@ -63,7 +64,7 @@ export function createUsageSchedule(options: {
       // Days on which no worker ran get their figures now, and are frozen with them.
       const lateFrom = chooseEarlierDay(fromDay, utcDay(nowMs - lateMsMax))
       for (const projectId of await usage.listProjectIds()) markDue(projectId, lateFrom)
-      // Every project that is not due by now was deleted.
+      // A project that is not due now was deleted: its records count as computed.
       for (const [projectId, recordCount] of recordCounts) if (!due.has(projectId)) computed.set(projectId, recordCount)
     } else
       for (const [projectId, recordCount] of recordCounts)

@@ -17,8 +17,9 @@ export function createVisitorDataCleanup({
   readonly salts: Pick<CookielessSalts, 'deleteSaltsExcept'>
   readonly visitors: CookielessVisitorUpkeep
   /**
-   * The wall clock, unlike for other deletion by age, because the promise is to forget in time. If the clock is ahead, it
-   * has closed these days for the fronts as well; the only cost is that a day's visitors are counted again.
+   * The wall clock, not the retention clock as for other deletion by age, because visitors must be forgotten on time. If
+   * the clock is ahead, these days are closed for the fronts as well; the only cost is that a day's visitors are counted
+   * again.
    */
   readonly clock: Clock
 }): Schedule {
@@ -27,8 +28,8 @@ export function createVisitorDataCleanup({
     let justGone: readonly string[] = []
     try {
       // If the clock here is ahead, a front whose day is still open recreates the salt until the next round. The visitors
-      // of that salt must be known until then; otherwise a visitor that identified would be taken for the visitor that it
-      // was before.
+      // of that salt must be known until then; otherwise a visitor that has identified itself would get the same hash as
+      // before.
       justGone = await salts.deleteSaltsExcept(kept)
     } finally {
       while (!signal.aborted && (await visitors.deleteVisitorsExcept(kept, justGone, rowsAtOnceMax)) > 0);

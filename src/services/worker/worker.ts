@@ -15,7 +15,7 @@ export interface WorkerOptions {
   readonly processor: Processor
   readonly events: Pick<EventStoreUpkeep, 'migrate'>
   readonly keeper: EventStoreRestorer
-  /** Like `schedules`, but these do not need the event store, so they run from the start. */
+  /** Tasks like `schedules` that do not need the event store, so they run from the start. */
   readonly housekeeping?: readonly { run(signal: AbortSignal): Promise<void> }[]
   /** The lease on the schedules that one worker runs for all; released on stop. */
   readonly lease: Pick<ScheduleLease, 'leave'>
@@ -28,8 +28,8 @@ export interface WorkerOptions {
 }
 
 /**
- * The engine is started at the same time as this process and needs half a second, or several seconds on a slow disk or a
- * busy machine: log a line only if it needs more than about ten seconds.
+ * The database engine is started at the same time as this process and needs half a second, or several seconds on a slow
+ * disk or a busy machine: log a line only if it needs more than about ten seconds.
  */
 const quietAttempts = 15
 

@@ -47,7 +47,8 @@ export function findSenderNetwork(address: string): string {
 
 /**
  * The block of addresses that is usually assigned together: 24 bits of an IPv4 address, 48 bits of an IPv6 address. It may
- * include other senders, so use it for taking turns, not for refusing. Text that is not an address is returned unchanged.
+ * include other senders, so use it to serve senders in turn, not to refuse requests. Text that is not an address is
+ * returned unchanged.
  */
 export function findAddressBlock(address: string): string {
   const version = isIP(address)

@@ -15,7 +15,7 @@ export interface ClientConfig {
   readonly membersUnrecorded: string
   /** Hosts whose pages are recorded; empty when all are. */
   readonly recordingHosts: readonly string[]
-  /** Nothing is recorded because the project's quota of recordings is used up. */
+  /** Whether nothing is recorded because the project's quota of recordings is used up. */
   readonly isOverRecordingQuota: boolean
   /** Makes SDKs send leaner flag-called events. */
   readonly minimalFlagCalledEvents: boolean
@@ -23,7 +23,7 @@ export interface ClientConfig {
   readonly flagsPersistenceDefault: boolean | null
   /** JSON list of all surveys, for `/api/surveys/`. */
   readonly allSurveys: string
-  /** JSON of the setting; null when it is not set. */
+  /** JSON of the survey setting; null when it is not set. */
   readonly surveyConfig: string | null
 }
 

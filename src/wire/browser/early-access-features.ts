@@ -18,7 +18,7 @@ export interface EarlyAccessText {
   readonly json: string
 }
 
-/** The features that may be shown, one text each. `flagKey` is null when the flag was deleted. */
+/** The features that may be shown, one JSON text each. `flagKey` is null when the flag was deleted. */
 export function encodeEarlyAccessFeatures(
   definitions: Pick<ProjectDefinitions, 'earlyAccessFeatures' | 'flags'>,
 ): EarlyAccessText[] {

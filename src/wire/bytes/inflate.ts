@@ -45,7 +45,8 @@ export function startsAsGzip(bytes: Uint8Array): boolean {
 }
 
 /**
- * Only the event loop sets a lower bound: it passes a body that exceeds the bound to a thread, which checks the body again.
+ * Only the event loop sets a bound below this: it passes a body that exceeds its bound to a thread, which checks the body
+ * again.
  */
 const threadBytesMaxMin = 1024 * 1024
 
@@ -79,14 +80,14 @@ type WithEngine = (
   bytes: Buffer,
   options: ZlibOptions,
 ) => { buffer: Buffer; engine: { _outBuffer: unknown; readonly bytesWritten: number } }
-/** The results that `info` adds; Node's types leave them out. */
+/** The results that the option `info` adds; Node's types leave them out. */
 const gunzipWithEngine = gunzipSync as unknown as WithEngine
 const inflateRawWithEngine = inflateRawSync as unknown as WithEngine
 
 /**
- * Decodes a `Content-Encoding` other than gzip; `broken` also for an unknown one. Brotli is always `too_large` for the
- * event loop: its decoder fills a window of up to 16 MiB, which the sender chooses, before it hands over the first byte, so
- * that 53 bytes keep it busy for 35 ms, even with a low bound.
+ * Decodes a `Content-Encoding` other than gzip; an unknown encoding gives `broken` too. Brotli is always `too_large` for
+ * the event loop: its decoder fills a window of up to 16 MiB, which the sender chooses, before it hands over the first
+ * byte, so that 53 bytes keep it busy for 35 ms, even with a low bound.
  */
 export function inflateEncoding(encoding: string, bytes: Buffer, outputBytesMax: number): Inflated {
   const options = { maxOutputLength: outputBytesMax }

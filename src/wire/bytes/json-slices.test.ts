@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { parsePlainJson } from '#core/json.ts'
+import { parseJsonWithDoubles } from '#core/json.ts'
 import { isLinear } from '../../../tests/support/cpu-time.ts'
 import { runs } from '../../../tests/support/nightly.ts'
 import { seededRandom } from '../../../tests/support/seeded-random.ts'
@@ -34,10 +34,10 @@ const anySeed = fc.integer()
 
 function assertSlices(json: string, listKey: 'batch' | null, items: readonly Record<string, unknown>[]): void {
   slicesOf(json, listKey, items.length).forEach(([whole, ...found], index) => {
-    assert.deepEqual(parsePlainJson(whole!), items[index])
+    assert.deepEqual(parseJsonWithDoubles(whole!), items[index])
     found.forEach((text, part) => {
       const name = parts[part]!
-      if (Object.hasOwn(items[index]!, name)) assert.deepEqual(parsePlainJson(text!), items[index]![name])
+      if (Object.hasOwn(items[index]!, name)) assert.deepEqual(parseJsonWithDoubles(text!), items[index]![name])
       else assert.equal(text, undefined)
     })
   })
@@ -48,11 +48,15 @@ describe('findItemSlices', () => {
     fc.assert(
       fc.property(fc.array(anyItem, { maxLength: 4 }), anyItem, anySeed, (list, single, seed) => {
         const random = seededRandom(seed)
-        const parsed = (json: string) => parsePlainJson(json) as Record<string, unknown>[]
+        const parsed = (json: string) => parseJsonWithDoubles(json) as Record<string, unknown>[]
         const listJson = spelledJson(list, random)
         assertSlices(listJson, null, parsed(listJson))
         const batchJson = spelledJson({ api_key: 'k', before: [1, { batch: [2] }], batch: list, sent_at: null }, random)
-        assertSlices(batchJson, 'batch', (parsePlainJson(batchJson) as { batch: Record<string, unknown>[] }).batch)
+        assertSlices(
+          batchJson,
+          'batch',
+          (parseJsonWithDoubles(batchJson) as { batch: Record<string, unknown>[] }).batch,
+        )
         const singleJson = spelledJson(single, random)
         assertSlices(singleJson, null, parsed(`[${singleJson}]`))
       }),

@@ -81,7 +81,9 @@ export function findMemberSlice(json: Uint8Array, objectStart: number, key: Memb
   return found
 }
 
-/** @returns the offset after the list. Items beyond the slices (in a list that a repeat replaces) are only skipped. */
+/**
+ * @returns the offset after the list. Items without room in `slices` (in a list that a repeated key replaces) are skipped.
+ */
 function sliceList(json: Uint8Array, listStart: number, slices: ItemSlices): number {
   let at = skipBlanks(json, listStart + 1)
   for (let base = 0; json[at] !== closeBracket; base += slicesPerItem) {

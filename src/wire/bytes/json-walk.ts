@@ -180,14 +180,14 @@ const trueBytes = Buffer.from('true')
 const falseBytes = Buffer.from('false')
 const nullBytes = Buffer.from('null')
 
-/** The text cannot be walked. It has no message: if the text is not JSON, the error of `JSON.parse` says why. */
+/** Thrown when a text cannot be walked, without a message: if it is not JSON, the error of `JSON.parse` says why. */
 export class NotWalkable extends Error {}
 
 export function throwNotWalkable(): never {
   throw new NotWalkable()
 }
 
-/** As long as the longest body that the event loop reads itself. */
+/** The buffer for short texts grows up to this size, that of the longest body that the event loop reads itself. */
 const keptBytesMax = 1024 * 1024
 let kept = new Uint8Array(64 * 1024)
 
@@ -213,7 +213,7 @@ export function skipBlanks(json: Uint8Array, start: number): number {
   return at
 }
 
-/** @param start the opening quote. */
+/** @param start the offset of the opening quote. */
 export function skipString(json: Uint8Array, start: number): number {
   let at = skipPlainCharacters(json, start + 1)
   while (json[at] === backslash) at = skipPlainCharacters(json, skipEscape(json, at, false))

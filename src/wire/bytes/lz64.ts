@@ -14,7 +14,7 @@ export type Lz64Text =
  */
 export function decompressLz64(base64: Uint8Array, bytesMax: number): Lz64Text {
   const input = new BitReader(base64)
-  // Each unit takes at least a byte of UTF-8.
+  // `bytesMax` bounds the units too, since each unit takes at least a byte of UTF-8.
   const output = new UnitWriter(base64.length * unitsPerByteGuess, bytesMax)
   const entries = new Dictionary()
 
@@ -64,7 +64,7 @@ const unit8Code = 0
 const unit16Code = 1
 const endCode = 2
 const firstEntryCode = 3
-/** JSON of events usually shrinks to a fifth. */
+/** The expected ratio of output to input: JSON of events usually shrinks to a fifth. */
 const unitsPerByteGuess = 5
 
 /** The unit that `unit8Code` or `unit16Code` announces; -1 for any other code, and at the end of the input. */
@@ -148,13 +148,13 @@ class UnitWriter {
   }
 }
 
-/** Entries are stretches of the text itself: each is an earlier entry and the unit after it, as written there. */
+/** The entries that codes stand for. Each is a stretch of the output: an earlier entry and the unit after it. */
 class Dictionary {
-  /** Start and length, alternating. */
+  /** By code: the start and the length of the entry in the output, alternating. */
   #stretches = new Int32Array(512)
   nextCode = firstEntryCode
   codeBits = 3
-  /** Entries left until codes get one bit wider. The first entry is not counted. */
+  /** How many entries can still be added before codes get one bit wider. The first entry is not counted. */
   #untilWider = 5
 
   add(start: number, length: number): void {

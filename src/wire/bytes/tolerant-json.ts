@@ -23,7 +23,7 @@ export function parseTolerantJson(text: string): JsonValue {
 
 /** A double holds every integer of this many digits exactly. */
 const exactDigitsMax = 15
-/** From this code on, some characters count as blanks. */
+/** From this character code on, some characters count as blanks. */
 const notAscii = 0x80
 
 class TolerantParser {

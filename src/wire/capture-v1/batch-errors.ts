@@ -84,7 +84,7 @@ export function createDuplicateUuidError(sent: string, index: number): WireError
   return wireError(400, 'duplicate_event_uuid', `duplicate event uuid: ${shortenValue(sent)}`, `batch.${index}.uuid`)
 }
 
-/** Bounds what an answer repeats of the request. */
+/** Limits how much of a value from the request an answer repeats. */
 const shownLengthMax = 200
 
 export function shortenValue(sent: string): string {
@@ -94,7 +94,7 @@ export function shortenValue(sent: string): string {
 const docsUri = 'https://posthog.com/docs/api'
 const billingUri = 'https://posthog.com/docs/billing/limits'
 
-/** Encodes errors in the protocol's own form, including errors that the server itself finds. */
+/** Encodes errors in the form of the v1 protocol, including errors that the HTTP server itself finds. */
 export function encodeV1Error({ status, code, detail }: WireError): string {
   return JSON.stringify({
     // The protocol has no tag for faults that the HTTP server finds before it reads the request.

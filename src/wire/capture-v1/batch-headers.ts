@@ -21,7 +21,7 @@ import {
 export type V1Encoding = '' | 'gzip' | 'deflate' | 'br' | 'zstd'
 
 export interface V1Headers {
-  /** Well-formed, but it may belong to no project. */
+  /** A well-formed key, which need not belong to a project. */
   readonly token: string
   readonly encoding: V1Encoding
   /** `PostHog-Request-Timestamp`: when this attempt was sent, epoch ms, by the client's clock. */

@@ -5,7 +5,7 @@
 import type { IncomingV1Event, IncomingV1Request, RefusedItem } from '#core/capture/incoming-event.ts'
 import { parseStrictTimestampText } from '#core/capture/timestamp-text.ts'
 import { parseUuid } from '#core/events/uuid.ts'
-import { parseNumberOrLiteral, parsePlainJson } from '#core/json.ts'
+import { parseJsonWithDoubles, parseNumberOrLiteral } from '#core/json.ts'
 import { hasLoneSurrogateEscape } from '#core/json-text.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { findItemSlices, findMemberSlice, type ItemSlices, slice, slicesPerItem } from '../bytes/json-slices.ts'
@@ -27,9 +27,9 @@ export type V1Payload = Omit<CapturePayload, 'formToken'>
 
 /** The bounds within which a batch is read. */
 export interface V1BatchLimits {
-  /** More events than this are left to a decode thread; more than `captureItemCountMax` are refused. */
+  /** A batch of more events is left to a decode thread; one of more than `captureItemCountMax` is refused. */
   readonly itemCountMax: number
-  /** Bad items do not affect good items. When absent, an item that is not an event or lacks a uuid fails the batch. */
+  /** Whether bad items are left out. When absent, an item that is not an event or lacks a uuid fails the batch. */
   readonly itemised?: boolean
 }
 
@@ -44,7 +44,7 @@ export interface V1Batch extends Pick<IncomingV1Request, 'isItemised' | 'sourceJ
 /** A batch that fails as a whole. */
 export interface V1BatchRefusal {
   readonly error: WireError
-  /** 1 when the number is unknown. */
+  /** The number of events in the batch; 1 when it is unknown. */
   readonly eventCount: number
   /** The batch's only event; absent when there are several or the number is unknown. */
   readonly item?: RefusedItem
@@ -62,7 +62,7 @@ export function parseV1Batch(
   if (hasTooManyValues(payload.bytes)) return refuseBatch(null, v1CaptureErrors.tooManyValues)
   let root: unknown
   try {
-    root = parsePlainJson(payload.text)
+    root = parseJsonWithDoubles(payload.text)
   } catch (error) {
     if (error instanceof SyntaxError) return refuseBatch(null, createUnparsableBodyError(null))
     throw error
@@ -213,7 +213,7 @@ function buildIncomingV1Event(
   }
 }
 
-/** A tour's id may be an integer that no double holds exactly; its literal is kept then. */
+/** If a tour's id is an integer that no double holds exactly, its literal is kept. */
 function readOptions(options: unknown, { bytes }: V1Payload, itemStart: number): unknown {
   if (!isObject(options) || typeof options.product_tour_id !== 'number') return options
   const [optionsStart] = findMemberSlice(bytes, itemStart, 'options')

@@ -12,13 +12,13 @@ import { outcomes } from '#core/capture/outcomes.ts'
 import { uuidTextLength } from '#core/events/uuid.ts'
 import type { Steps } from '#core/maybe-steps.ts'
 
-/** What the answer needs from the final table, read while its records are still there. */
+/** What the answer needs from the final outcome table, read while the table still has its records. */
 export interface V1Results {
   /** The canonical uuids of all rows in ASCII, concatenated. */
   readonly uuids: Buffer
   /** Each row's code, an index of `outcomes`. */
   readonly codes: Uint8Array
-  /** Quotas dropped the whole batch. */
+  /** Whether quotas dropped the whole batch. */
   readonly isOverQuota: boolean
 }
 
@@ -45,8 +45,8 @@ export function* readV1Results(table: OutcomeTable): Steps<V1Results> {
 }
 
 /**
- * @param isStored false when the log took nothing: events to be stored may be sent again; dropped ones stay dropped.
- * Source: docs/wire/ingestion.md 4.2, 4.4.
+ * @param isStored false when the log took nothing: events that should be stored may be sent again; dropped events stay
+ * dropped. Source: docs/wire/ingestion.md 4.2, 4.4.
  */
 export function* encodeV1Results({ uuids, codes }: V1Results, isStored: boolean): Steps<V1Answer> {
   const pieces: Buffer[] = []
@@ -68,7 +68,7 @@ export function* encodeV1Results({ uuids, codes }: V1Results, isStored: boolean)
 
 const notPersisted = '{"result":"retry","details":"not_persisted"}'
 
-/** The text of each code's result. These and uuids are ASCII and hold nothing that JSON would escape. */
+/** The text of each code's result. Result texts and uuids are ASCII and contain nothing that JSON would escape. */
 const resultTexts = outcomes.map(({ result, reason }) =>
   // A v1 client sees a bad event as dropped. That it is kept as a reject concerns only the project.
   JSON.stringify({ result: result === 'reject' ? 'drop' : result, details: reason ?? undefined }),

@@ -22,7 +22,7 @@ import { parseV1Batch, type V1BatchLimits, type V1BatchRefusal, type V1Payload }
 export interface V1CaptureInput {
   readonly headers: V1Headers
   readonly body: Buffer
-  /** The path takes only AI events. */
+  /** Whether the request's path accepts only AI events. */
   readonly aiOnly: boolean
 }
 

@@ -36,7 +36,7 @@ export interface CapturePayload {
   /** JSON text in UTF-8, not parsed yet. */
   readonly bytes: Buffer
   readonly text: string
-  /** The text is ASCII, so byte offsets are text offsets. */
+  /** Whether the text is ASCII, so that byte offsets are text offsets. */
   readonly ascii: boolean
   /** `token` or `api_key` next to `data` in a form. */
   readonly formToken: string | null
@@ -66,7 +66,7 @@ export function readCaptureBody(input: CaptureBody, outputBytesMax: number): Res
     payload = decodeBase64(payload) ?? payload
   }
 
-  // 3. Of a form, take the `data` field.
+  // 3. If the payload is a form, take its `data` field.
   let formToken: string | null = null
   let inForm = false
   if (input.contentType === formContentType && !looksLikeForm(payload)) return err(captureErrors.formExpected)
@@ -85,7 +85,7 @@ export function readCaptureBody(input: CaptureBody, outputBytesMax: number): Res
   compression ??= headerCompression
   if (inForm && compression === 'gzip' && looksLikeBase64(payload)) {
     const decoded = decodeBase64(payload)
-    // Otherwise it is not gzip: posthog-js 1.78 announces gzip but sends base64 of plain JSON.
+    // If not gzip, the announcement is ignored: posthog-js 1.78 announces gzip but sends base64 of plain JSON.
     if (decoded !== null && startsAsGzip(decoded)) payload = decoded
     else if (decoded !== null) compression = null
   }

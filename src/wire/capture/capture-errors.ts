@@ -11,12 +11,12 @@ export const captureBodyBytesMax = 20 * 1024 * 1024
 /** A decompressed body may be five times as large as the largest body on the wire. Source: docs/wire/ingestion.md 9. */
 export const captureDecodedBytesMax = 5 * captureBodyBytesMax
 
-/** A parsed value takes tens of bytes: this bounds the memory and the seconds of a decode thread. Source: ours. */
+/** Each parsed value takes tens of bytes, so this bounds the memory and time of a decode thread. Source: ours. */
 export const captureValueCountMax = 5_000_000
 
 /**
- * Items of one request, on every capture path. SDKs send up to 1,000 and importers up to 5,000. Without a bound, 75 KB
- * of gzip could hold a million events, which take a minute of the worker's time. Source: ours.
+ * The maximum number of items in one request, on every capture path. SDKs send up to 1,000 and importers up to 5,000.
+ * Without a bound, 75 KB of gzip could hold a million events, which take a minute of the worker's time. Source: ours.
  */
 export const captureItemCountMax = 50_000
 

@@ -55,14 +55,14 @@ export function readTextParameters(query: RawQuery | undefined): CaptureQuery {
   }
 }
 
-/** Whether a switch is on. Any other text means no, as for other switches that clients send. */
+/** Whether a switch is on: `1` or `true`. Any other text means no, as for other switches that clients send. */
 export function isYes(text: string): boolean {
   return text === '1' || text === 'true'
 }
 
 const sendTimeFromMs = Date.UTC(2021, 0, 1)
 
-/** Later than 2020, so that it cannot be in seconds, and within the range that can be stored. */
+/** Whether a time is later than 2020, so that it cannot be in seconds, and within the range that can be stored. */
 function isSendTime(epochMs: number): boolean {
   return epochMs >= sendTimeFromMs && epochMs < storableBeforeMs
 }

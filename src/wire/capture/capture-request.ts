@@ -31,7 +31,7 @@ export type CaptureParse = Result<IncomingRequest | NoEventLeft | 'too_much_work
 /** The request held only `$performance_event`s, which are not kept. */
 export interface NoEventLeft {
   readonly kind: 'no_event_left'
-  /** The request's key, which was not looked up; null when it has no valid one. */
+  /** The request's key, which was not looked up; null when the request has no valid key. */
   readonly token: string | null
   readonly eventCount: number
 }
@@ -66,7 +66,8 @@ export function parseCaptureRequest(payload: CapturePayload, context: CaptureCon
       ? buildPerformanceEvent(item)
       : buildIncomingEvent(item, payload, slices, row * slicesPerItem, ids)
     if (event === 'too_much_work') return ok(event)
-    // An item with a fractional or too large offset is not an event. It breaks its envelope, like an item without a name.
+    // An item with a fractional or too large offset is not an event. It makes the whole envelope invalid, like an item
+    // without a name.
     if (event === 'offset' && envelope !== null)
       return refuse(createHydrationError('invalid_shape', placeOf(row) + event))
     if (typeof event === 'string') return refuse(createUnknownShapeError(placeOf(row) + event))

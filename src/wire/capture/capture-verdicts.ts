@@ -21,14 +21,14 @@ export interface VerboseAnswer {
 }
 
 export const verdictCountMax = 10_000
-/** Characters of an event's name that the answer shows. */
+/** How many characters of an event's name the answer shows. */
 const nameLengthMax = 200
 const verdictsPerStep = 500
 
 /**
- * Makes the answer from the final table, which must still have all its records. The answer is 200, or the error of the
- * first refusal when items were refused and none was accepted. Both list the verdicts up to `verdictCountMax`; when not all
- * fit, `ok` items are left out first.
+ * Makes the answer from the final outcome table, which must still have all its records. The answer is 200, or the error of
+ * the first refusal when items were refused and none was accepted. Both list the verdicts up to `verdictCountMax`; when not
+ * all fit, `ok` items are left out first.
  */
 export function* encodeVerdicts(table: OutcomeTable): Steps<VerboseAnswer> {
   const itemCount = rowCountOf(table)

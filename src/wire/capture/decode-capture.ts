@@ -65,9 +65,9 @@ export const inlineLimits: DecodeLimits = {
   // Low, because hardly any client sends an id that is a list or an object.
   structuredIdBytesMax: 8 * 1024,
 }
-/** The properties of events that are judged one by one are parsed, too. */
+/** Lower than for other requests, because when events are judged one by one, their properties are parsed too. */
 const inlineItemisedLimits: DecodeLimits = { ...inlineLimits, decodedBytesMax: inlineLimits.parsedBytesMax }
-/** For a body that is not plain JSON, as sent. */
+/** The most bytes, as sent, of a body that is not plain JSON. */
 const inlineCompressedBytesMax = 64 * 1024
 const threadLimits: DecodeLimits = {
   decodedBytesMax: captureDecodedBytesMax,
@@ -135,11 +135,11 @@ function createRejectedBody(sent: string, { engage, ip, querySentAtMs: sentAtMs 
   })
 }
 
-/** A request whose events are encoded, with project 0 for now. The event loop and threads make the same. */
+/** A request whose events are encoded, with project 0 for now. The event loop and threads produce the same result. */
 export type PreparedCapture =
   | (PreparedRequest & {
       readonly kind: 'prepared'
-      /** Made only if the request asked for it, and only in a thread. */
+      /** The import report, made only if the request asked for it, and only in a thread. */
       readonly report?: BatchImportReport
     })
   | NoEventLeft
@@ -157,8 +157,8 @@ export function prepareCaptureOnEventLoop(
 }
 
 /**
- * For a thread: reads bodies up to the protocol's limits. @param reportRecentFromMs for an import report, from when on its
- * events are recent, epoch ms.
+ * For a thread: reads bodies up to the protocol's limits. @param reportRecentFromMs the time from which on events count as
+ * recent in an import report, epoch ms.
  */
 export function decodeAndPrepareCapture(
   input: CaptureInput,

@@ -1,4 +1,4 @@
-// The answer to a batch of an import that asked for a report. Source: docs/wire/import.md §3.11.
+// The answer to an import batch that asked for a report. Source: docs/wire/import.md §3.11.
 
 import { type OutcomeTable, outcomeAt, rowCountOf, TableRecords } from '#core/capture/outcome-table.ts'
 import { type BatchSummary, SummaryWriter } from '#core/events/batch-summary.ts'
@@ -66,7 +66,10 @@ export function* readImportReport(table: OutcomeTable, recentFromMs: number): St
   return { accepted, duplicates: accepted - summary.count, recent, charged, failedJson, events: summary }
 }
 
-/** The accepted events of a final table whose records the log has not taken over yet, each once; their project is 0. */
+/**
+ * The accepted events of a final table, each once, while the log has not taken over its records yet; the events' project is
+ * 0.
+ */
 export function* readEventIdentities(table: OutcomeTable): Steps<EventIdentity[]> {
   const records = new TableRecords(table)
   const identities = new Map<string, EventIdentity>()

@@ -5,7 +5,7 @@ import { firstImportJobId, importJobHeader } from '#core/imports/import-job.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { type WireError, wireError } from '../wire-error.ts'
 
-/** Asks for the counts of the request and for each refused item, instead of refusing the request for one of them. */
+/** Asks for counts and for each refused item, so that one such item does not refuse the whole request. */
 export const importReportHeader = 'x-import-report'
 /** In answers: how many events per second an importer may send. */
 export const importRateHeader = 'x-import-rate'

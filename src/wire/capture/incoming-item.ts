@@ -16,7 +16,7 @@ const emptyProperties: ParsedObject = Object.freeze({})
  */
 export const structuredIdBytesMax = 64 * 1024
 
-/** How many bytes of such ids one request may have where it is read. */
+/** How many bytes of ids that are lists or objects one request may have in the thread that reads it. */
 export interface IdByteBudget {
   readonly bytesMax: number
   bytesLeft: number
@@ -29,8 +29,8 @@ export function createIdByteBudget(bytesMax: number): IdByteBudget {
 
 /**
  * @param item an item without a fault (`findFieldsFault`).
- * @returns the event, or the field that makes it invalid: a list or object as an id that is too long, or an offset that
- *   is a fraction or too large.
+ * @returns the event, or the field that makes it invalid: an id that is a list or object and too long, or an offset that is
+ * a fraction or too large.
  */
 export function buildIncomingEvent(
   item: ParsedObject,

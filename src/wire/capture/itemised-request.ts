@@ -59,7 +59,7 @@ export function parseItemisedRequest(payload: CapturePayload, context: CaptureCo
   })
 }
 
-/** A list of anything, or one event. What `capture-request.ts` refuses because of its envelope is refused here too. */
+/** Accepts a list of anything, or one event. A root whose envelope `capture-request.ts` refuses is refused here too. */
 function readAnyItems(root: unknown, engage: boolean, keyOutside: boolean): Result<AnyItems, WireError> {
   if (Array.isArray(root)) return ok({ items: root, listKey: null, envelope: null, needsName: true })
   if (!isObject(root)) return err(createUnknownShapeError(null))
@@ -89,7 +89,7 @@ function createItemFault(item: unknown, reason: ItemFault['reason'], field: stri
   return { kind: 'fault', reason, field, uuid: field === 'uuid' ? '' : uuid, name, distinctId, isNameless }
 }
 
-/** Why an item cannot be an event, before the rules of events apply; null when it may be one. */
+/** Why an item cannot be an event, whatever the rules for events say; null when it may be one. */
 function findItemFault(item: unknown, needsName: boolean): Pick<ItemFault, 'reason' | 'field'> | null {
   if (!isObject(item)) return { reason: 'invalid_shape', field: '' }
   if (needsName && !hasEventName(item)) {

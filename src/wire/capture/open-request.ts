@@ -3,7 +3,7 @@
 
 import type { IncomingRequest, RefusedItem } from '#core/capture/incoming-event.ts'
 import { parseZonedTimestampText } from '#core/capture/timestamp-text.ts'
-import { parsePlainJson } from '#core/json.ts'
+import { parseJsonWithDoubles } from '#core/json.ts'
 import { hasLoneSurrogateEscape } from '#core/json-text.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { estimateValueCountMax, findItemSlices, type ItemSlices } from '../bytes/json-slices.ts'
@@ -21,11 +21,11 @@ export interface CaptureContext {
   readonly querySentAtMs: number | null
   /** A key from the query or a header, for a body that has none. */
   readonly fallbackToken: string | null
-  /** More items than this are left to a decode thread; more than `captureItemCountMax` are refused. */
+  /** A request of more items is left to a decode thread; one of more than `captureItemCountMax` is refused. */
   readonly itemCountMax: number
   /** A longer text that has to be parsed, because it has no outline, is left to a decode thread. */
   readonly parsedBytesMax: number
-  /** More bytes of list or object ids than this are left to a decode thread; over `structuredIdBytesMax` is a fault. */
+  /** With more bytes of list or object ids, a decode thread reads the request; over `structuredIdBytesMax` is a fault. */
   readonly structuredIdBytesMax: number
 }
 
@@ -43,7 +43,7 @@ export interface CaptureRefusal {
 
 export type Refuse = (error: WireError) => Result<never, CaptureRefusal>
 
-/** The items of a request's root, not checked in full. */
+/** The items of a request's root, not fully checked yet. */
 export interface ItemList {
   readonly items: readonly unknown[]
   /** The name of the root's list, for `findItemSlices`; null when the root is the list or the only item. */
@@ -123,9 +123,9 @@ export function createItemPathPrefix({ listKey, isSingle }: ItemList): (index: n
 
 /**
  * The parsed JSON, unless it is invalid or has more values than any request may have.
- * @param refusalOf makes the refusals of requests with such a root.
+ * @param refusalOf returns, for a root, the function that makes the request's refusals.
  */
-export function readRoot(
+export function readBodyRoot(
   payload: CapturePayload,
   { fallbackToken }: Pick<CaptureContext, 'fallbackToken'>,
   refusalOf: RefusalOf,
@@ -140,10 +140,10 @@ export function readRoot(
 
 type RefusalOf = (root: unknown, keyOutside: string | null) => Refuse
 
-/** The shortest value and its comma. */
+/** The bytes of the shortest value and its comma. */
 const valueBytesMin = 2
 
-/** Whether a text has more values than any request may have. It is not parsed for that. */
+/** Whether a text has more values than any request may have. The text is not parsed for that. */
 export function hasTooManyValues(bytes: Uint8Array): boolean {
   return bytes.length > valueBytesMin * captureValueCountMax && estimateValueCountMax(bytes) > captureValueCountMax
 }
@@ -155,14 +155,14 @@ function parseRoot(
 ): Result<{ readonly root: unknown }, CaptureRefusal> {
   let root: unknown
   try {
-    root = parsePlainJson(text)
+    root = parseJsonWithDoubles(text)
   } catch (error) {
     return err({ error: createInvalidJsonError((error as SyntaxError).message), token: keyOutside })
   }
   return hasLoneSurrogateEscape(text) ? refusalOf(root, keyOutside)(captureErrors.loneSurrogate) : ok({ root })
 }
 
-/** Makes the refusal of a request that is one record, however many items it has. */
+/** Returns the function that refuses a request which counts as one record, however many items it has. */
 export function createWholeRequestRefusal(root: unknown, keyOutside: string | null): Refuse {
   return error => err({ error, token: guessToken(root, guessItems(root)) ?? keyOutside })
 }

@@ -1,5 +1,5 @@
-// The public key in the query of browsers' GET requests, and the refusals of requests without one.
-// Source: docs/wire/evaluation.md 3.3, 7.4, 7.5.
+// The project's public key in the query of browsers' GET requests, and the refusals of requests without a key. Source:
+// docs/wire/evaluation.md 3.3, 7.4, 7.5.
 
 import { wireError } from '../wire-error.ts'
 

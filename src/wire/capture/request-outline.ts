@@ -107,7 +107,7 @@ function createEmptyFields(): OutlinedFields {
 
 const noProperties: OutlinedProperties = Object.freeze({})
 const noElements: readonly never[] = Object.freeze([])
-/** Most events are longer, so space for all is reserved at the start: growing step by step took 0.06 µs an event. */
+/** Most events are longer, so the space for all slices is reserved at once: growing it took 0.06 µs an event. */
 const usualItemBytesMin = 256
 
 /** @returns null for a request that `JSON.parse` has to read, or that has more than `itemCountMax` items. */

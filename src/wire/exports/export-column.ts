@@ -10,19 +10,19 @@ export interface ExportColumn<Row> {
 
 export interface ExportEncoder<Row> {
   readonly contentType: string
-  /** Whether gzip makes it smaller. */
+  /** Whether gzip makes the file smaller. */
   readonly isText: boolean
   /** Text or bytes before the first row. */
   begin(): string | Uint8Array
-  /** Pieces in order; work that takes more than a few milliseconds is split between them. */
+  /** Encodes rows, in pieces to be joined in order; work that takes more than a few milliseconds is split among them. */
   encode(rows: Iterable<Row>): EncodedPieces
   /** Completes the file. @param next the cursor of the next file; null when nothing is left. */
   end(next: string | null): EncodedPieces
-  /** The text that reports the break within the data; null if the format has no way to. */
+  /** The text that reports within the data that the export broke off; null if the format cannot express it. */
   brokenOff(reason: ExportBreak): string | null
   /** Whether a file of this format should end here, although more rows are left. */
   isFull?(): boolean
-  /** Frees what it holds, after the end or instead of it. */
+  /** Frees what the encoder holds, after `end` or instead of it. */
   close?(): void
 }
 
@@ -31,7 +31,7 @@ export type EncodedPieces = Iterable<string | Uint8Array> | AsyncIterable<string
 export interface ExportBreak {
   readonly code: string
   readonly detail: string
-  /** The last written row; null before the first. */
+  /** The cursor of the last written row; null before the first row. */
   readonly cursor: string | null
 }
 

@@ -1,6 +1,6 @@
 // The columns of exported events and persons. Names and values match the lists of the private API, except that fields which
-// the list of events derives from others (`elements`, `person`) are omitted, and that `distinct_ids` of a person has all of
-// them.
+// the list of events derives from others (`elements`, `person`) are omitted, and that a person's `distinct_ids` has all
+// distinct ids.
 
 import type { EventToEncode } from '#wire/management/events.ts'
 import { encodePersonHead, type PersonToEncode } from '#wire/management/persons/persons.ts'

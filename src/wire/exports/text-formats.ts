@@ -29,7 +29,7 @@ export function createJsonlEncoder<Row>(columns: readonly ExportColumn<Row>[]): 
   }
 }
 
-/** A client's JSON text has line breaks only if the client wrote it in several lines. */
+/** Encodes one value without line breaks. A client's JSON text has some if the client wrote it in several lines. */
 function encodeJsonValue(kind: ExportColumn<unknown>['kind'], value: string | number | boolean | null): string {
   if (value === null) return 'null'
   if (kind === 'json') return replaceLineBreaks(value as string)

@@ -61,7 +61,8 @@ export function readChangeEventTag({ flagConfigEtag }: RawDecideQuery): string |
 const prefixForm = /^(?:\/[\w.~-]{1,100}){1,8}$/
 
 /**
- * The field of the bulk answer, with its comma. The address has no origin, so clients use the origin that they already ask.
+ * The field of the bulk answer, with its comma. The address has no origin, so clients use the origin to which they already
+ * send requests.
  */
 export function encodeEventStreams({ project }: CompiledProject, headers: RequestHeaders): string {
   const forwarded = headers['x-forwarded-prefix']

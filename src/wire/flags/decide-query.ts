@@ -5,7 +5,7 @@ import { err, ok, type Result } from '#core/result.ts'
 import type { WireError } from '../wire-error.ts'
 import { decideErrors } from './decide-errors.ts'
 
-/** `decide` is also `/flags` behind a proxy that sends `X-Original-Endpoint: decide`. */
+/** `decide` also stands for `/flags` behind a proxy that sends `X-Original-Endpoint: decide`. */
 export type DecideEndpoint = 'decide' | 'flags'
 
 /**

@@ -95,7 +95,7 @@ function readDistinctId(value: JsonValue | undefined, endpoint: DecideEndpoint):
 function shortenId(id: string): string {
   if (id.length * 3 <= distinctIdBytesMax || Buffer.byteLength(id, 'utf8') <= distinctIdBytesMax) return id
   if (id.length <= distinctIdCharsMax) return id
-  // Twice as many units always contain that many characters, even if all of them are surrogate pairs.
+  // Twice as many UTF-16 units always contain enough characters, even if all of these are surrogate pairs.
   return Array.from(id.slice(0, 2 * distinctIdCharsMax))
     .slice(0, distinctIdCharsMax)
     .join('')

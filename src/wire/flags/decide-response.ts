@@ -146,7 +146,7 @@ function encodeFlagsPart(evaluation: FlagEvaluation, shape: AnswerShape): string
   }
 }
 
-/** Prepared apart from the other texts, since most projects never need these. */
+/** The texts of shape V3, prepared apart from the other texts, since most projects never need them. */
 const records = new PreparedTexts(
   (flag, outcome) => `,${JSON.stringify(flag.key)}:${JSON.stringify(buildFlagRecord(flag, outcome))}`,
   text => text.length,
@@ -183,7 +183,7 @@ const conditionCountMax = 100
 interface ConditionDetail {
   readonly condition_index: number
   readonly matched: boolean
-  /** Null for a set that was not reached or in which the evaluation failed. */
+  /** Null for a condition set that was not reached or in which the evaluation failed. */
   readonly reason: { readonly code: string; readonly description: string } | null
 }
 

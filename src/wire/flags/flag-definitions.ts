@@ -20,9 +20,9 @@ import type { WireName } from '../wire-name.ts'
  * pause in between when there are thousands.
  */
 export function* encodeDefinitions(definitions: ProjectDefinitions): Generator<void, string> {
-  // Browsers show surveys and ask the server for their flags; no SDK evaluates these flags locally. Flags of version 2 are
-  // left out, too: SDKs would mistake such a document for a flag that is off, while a key that they do not know makes them
-  // ask the server.
+  // Survey flags are left out: browsers ask the server for them, and no SDK evaluates them locally. Flags of version 2 are
+  // left out, too: SDKs would mistake such a definition for a flag that is off, while they ask the server about a key that
+  // they do not know.
   const existing = definitions.flags.filter(
     flag =>
       !flag.deleted &&
@@ -95,7 +95,7 @@ function createDependencyRewrite(flags: readonly Flag[], cohorts: CohortGraph): 
   }
 }
 
-/** These cohorts and all existing ones that they refer to, by ascending id. */
+/** These cohorts and all existing cohorts that they refer to, by ascending id. */
 function listReachedCohorts(cohortIds: ReadonlySet<number>, cohorts: CohortGraph): number[] {
   const reached = new Set<number>()
   const open = [...cohortIds]
@@ -128,7 +128,7 @@ function encodeGroup(group: JsonObject, rewrite: DependencyRewrite): JsonObject 
   return replaceMembers(group, { values })
 }
 
-/** Fields of a flag that are not for clients. Any other has to be in `encodeFlag`. */
+/** Fields of a flag that are not for clients. Every other field has to be in `encodeFlag`. */
 type Withheld =
   | 'archived'
   | 'hasEncryptedPayloads'
@@ -170,7 +170,7 @@ function listTestedIds(flag: Flag, cohorts: CohortGraph): readonly number[] {
   return [...ids]
 }
 
-/** The flags and cohorts that the filters of a flag's sets name. */
+/** The flags and cohorts to which the filters in a flag's condition sets refer. */
 function findReferences(flag: Flag): { readonly flagIds: readonly number[]; readonly cohortIds: readonly number[] } {
   const flagIds: number[] = []
   const cohortIds: number[] = []
@@ -212,7 +212,7 @@ function encodeSet(set: JsonObject, rewrite: DependencyRewrite): JsonObject {
   })
 }
 
-/** Old clients know no ids, so a dependency names the other flag by its key, and the flags to evaluate before it. */
+/** Old clients know no flag ids: a filter on a flag gets the flag's key and the list of flags to evaluate first. */
 function encodeFilter(filter: JsonObject, rewrite: DependencyRewrite): JsonObject {
   const id = readTestedFlagId(filter)
   if (id === null) return filter

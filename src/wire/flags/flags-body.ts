@@ -119,7 +119,7 @@ function parseText(text: string, limits: FlagsBodyLimits): Result<JsonValue, Tex
   return decoded === null ? parsed : tryParse(decoded.toString(), limits)
 }
 
-/** More values than this are refused unparsed: SDKs send far fewer. */
+/** A text with more values than this is refused unparsed: SDKs send far fewer. */
 const readValuesMax = 16 * 1024
 /** Shorter texts are parsed, however many values they have. */
 const alwaysReadChars = 64 * 1024
@@ -186,7 +186,7 @@ function decodeBareBase64(text: Buffer): Buffer | null {
   return decodeBase64(Buffer.from(bare + '='.repeat((4 - (bare.length % 4)) % 4), 'latin1'))
 }
 
-/** The engine's own replace takes many times as long for text that consists of blanks. */
+/** A loop, because the engine's own replace takes many times as long for text that consists of blanks. */
 function removeBlanks(text: Buffer): Buffer {
   const first = text.indexOf(blank)
   if (first === -1) return text

@@ -16,7 +16,10 @@ export interface OfrepError {
 
 /** A larger context is refused: it describes one user, not a database. Source: ours. */
 export const ofrepBodyBytesMax = 256 * 1024
-/** Fewer than `/flags` reads, since the event loop parses them: as properties they take half a millisecond. Source: ours. */
+/**
+ * Fewer values than `/flags` reads, since the event loop parses them: as properties, they take half a millisecond. Source:
+ * ours.
+ */
 export const ofrepValuesMax = 2 * 1024
 
 export const ofrepErrors = {

@@ -71,7 +71,7 @@ const noQuery = {
 /** A context field that is not a property of the person. PostHog's providers write it in camel case or snake case. */
 const groupPropertiesNames = ['groupProperties', 'group_properties']
 
-/** Fields that are properties of the person, too. The keys are their names in events. */
+/** Context fields that are also person properties, by their names in events. Each fills a field of the request. */
 const cookielessFields: ReadonlyMap<string, string> = new Map([
   ['$timezone', 'timezone'],
   ['$cookieless_extra', 'cookieless_hash_extra'],
@@ -99,8 +99,8 @@ function toFlagsBody(context: JsonObject, question: OfrepQuestion): JsonObject {
 }
 
 /**
- * Used when the user agent does not decide: OpenFeature's servers ask for one flag at a time, with the current user; apps
- * and pages ask for all flags once. Browser headers prove nothing, since Node's fetch sends them too.
+ * Guesses the runtime when the user agent does not tell it: OpenFeature's servers ask for one flag at a time, with the
+ * current user; apps and pages ask for all flags once. Browser headers prove nothing, since Node's fetch sends them too.
  */
 function detectRuntime({ flagKey, userAgent }: OfrepQuestion): 'client' | 'server' | 'all' {
   const runtime = detectRequestRuntime({ declared: null, userAgent, hasBrowserHeader: false })

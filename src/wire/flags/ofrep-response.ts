@@ -16,7 +16,7 @@ import { type CachedTexts, cachePreparedText } from './prepared-texts.ts'
 
 export type OfrepReason = 'STATIC' | 'TARGETING_MATCH' | 'SPLIT' | 'DEFAULT' | 'DISABLED' | 'UNKNOWN'
 
-/** The runtime that the evaluation was asked for; here it selects among flags that are not evaluated. */
+/** The runtime that the request asked for; in this file it selects among flags that are not evaluated. */
 export type RequestedRuntime = string | null
 
 /** One flag of a project, with the texts of its answers. */
@@ -60,7 +60,7 @@ export function encodeOfrepBulkAnswer(
   return evaluation.project.definitions.flags.length > flagsPerStep ? steps : runAllSteps(steps)
 }
 
-/** Making a text takes up to 10 µs; a prepared one takes a tenth. */
+/** How many flags one step encodes: making a text takes up to 10 µs, using a prepared one a tenth of that. */
 const flagsPerStep = 128
 
 function* encodeInSteps(
@@ -166,7 +166,7 @@ function encodeOutcome(flag: CompiledFlag, outcome: PreparedOutcome): OfrepAnswe
 
 interface Success {
   readonly key: string
-  /** Absent when the flag has no value: the caller's default is taken. */
+  /** Absent when the flag has no value: the client then uses the caller's default. */
   readonly value?: JsonValue
   readonly reason: OfrepReason
   /** Always present, because typed providers read it unconditionally. */

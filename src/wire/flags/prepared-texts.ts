@@ -12,11 +12,14 @@ export const flagsPerStep = 128
 /** The cached texts of one flag's outcomes, by slot. */
 export type CachedTexts<T> = (T | undefined)[]
 
-/** Bounds a flag's cached texts: a flag of a hundred rules may have its large default value in the text of each rule. */
+/**
+ * Limits the size of a flag's cached texts: a flag with a hundred rules may have its large default value in the text of
+ * each rule.
+ */
 const charsOfFlagMax = 1024 * 1024
 /**
- * Stored apart from the texts: an answer reads hundreds of them, and each further step to a text costs as much as
- * joining it.
+ * The total length of a flag's cached texts, stored apart from them: an answer reads hundreds of texts, and each further
+ * indirection costs as much as joining a text.
  */
 const charsOf = new WeakMap<CachedTexts<unknown>, number>()
 

@@ -2,11 +2,11 @@
 // path.
 
 import { getOwnValue, isJsonObject, type JsonObject, type JsonValue } from '#core/json.ts'
-import { findTypoCandidate } from '#core/nearest-name.ts'
+import { findIntendedName } from '#core/nearest-name.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { type WireError, wireError } from '../wire-error.ts'
 
-/** Characters of a text in a query: a name, a key, a value. */
+/** The most characters of a text in a query, such as a name, a key or a value. */
 const textCharsMax = 2_000
 
 export function createInvalidFieldError(path: string, detail: string): WireError {
@@ -60,7 +60,7 @@ export class QueryFields {
   known(names: readonly string[], elsewhere: Readonly<Record<string, string>> = {}): void {
     for (const name of Object.keys(this.#object)) {
       if (names.includes(name) || this.#object[name] === null) continue
-      const meant = Object.hasOwn(elsewhere, name) ? elsewhere[name]! : findTypoCandidate(name, names)
+      const meant = Object.hasOwn(elsewhere, name) ? elsewhere[name]! : findIntendedName(name, names)
       this.fail(
         name.slice(0, 100),
         meant === null ? `Unknown field. Known fields: ${names.join(', ')}.` : `Unknown field. Did you mean ${meant}?`,

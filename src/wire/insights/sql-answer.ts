@@ -10,7 +10,7 @@ export const completeSchema = Type.Boolean({
 export const sqlAnswerSchema = Type.Object(
   {
     columns: Type.Array(Type.String()),
-    // Not a tuple: its `items` would be a list, which OpenAPI does not have.
+    // Not a tuple, because the `items` of a tuple's schema would be a list, which OpenAPI does not allow.
     types: Type.Array(Type.Array(Type.String(), { minItems: 2, maxItems: 2 }), {
       description: 'Columns with their types.',
     }),

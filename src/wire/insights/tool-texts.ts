@@ -49,7 +49,7 @@ export class TableLines {
   }
 }
 
-/** The text itself, unless it is ambiguous. */
+/** The text itself, or as JSON if it is ambiguous. */
 function quoteText(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
   return text === nullMark || /^"|[|\u0000-\u001f\u007f\u2028\u2029]/.test(text) ? JSON.stringify(text) : text
@@ -69,7 +69,7 @@ export function formatEventsText(events: readonly EventName[], next: number | nu
   return lines.join('\n')
 }
 
-/** @param of whose properties, for the sentence. */
+/** @param of what the properties belong to, in words that fit into the sentence. */
 export function formatPropertiesText(
   properties: readonly PropertyName[],
   { count, of }: { readonly count: number; readonly of: string },
@@ -87,7 +87,7 @@ export function formatPropertiesText(
   ].join('\n')
 }
 
-/** @param of whose values, for the sentence. */
+/** @param of what the values belong to, in words that fit into the sentence. */
 export function formatValuesText({ results, valueCount, isSample }: PropertyValues, of: string): string {
   if (results.length === 0) return 'There are no values of up to 1,000 characters.'
   const left = valueCount - results.length

@@ -35,7 +35,7 @@ const elsewhere = {
   ...{ formula: 'trendsFilter.formula', filter_test_accounts: 'filterTestAccounts' },
 }
 
-/** @param query the object whose `kind` is TrendsQuery. Fields in errors are named from `query`. */
+/** @param query the object whose `kind` is TrendsQuery. Errors name fields by their path, which starts at `query`. */
 export function readTrendsQuery(query: JsonObject): Result<TrendsQuery, WireError> {
   return QueryFields.read(query, 'query', fields => {
     fields.known([...followed, ...ignored], elsewhere)
@@ -58,12 +58,12 @@ export function readTrendsQuery(query: JsonObject): Result<TrendsQuery, WireErro
   })
 }
 
-/** Persons and groups cannot be added up: over several buckets, they are fewer than the sum of the buckets. */
+/** Whether buckets can be added up. Counts of persons and groups cannot: together they are fewer than the sum. */
 function isAdditiveMath(math: TrendMath): boolean {
   return math.kind === 'events' || (math.kind === 'numbers' && math.aggregate === 'sum')
 }
 
-/** Forms of a chart that draw one figure per bucket. */
+/** The forms of a chart that show one figure per bucket. */
 const displays = [
   'ActionsLineGraph',
   'ActionsLineGraphCumulative',
@@ -154,7 +154,7 @@ function readMath(fields: QueryFields): TrendMath {
 const cohortsMax = 10
 const notFollowed = ['breakdown_normalize_url', 'breakdown_histogram_bin_count', 'breakdown_path_cleaning']
 
-/** @returns null when it asks for no breakdown. */
+/** @returns null when the query asks for no breakdown. */
 function readBreakdownFilter(fields: QueryFields): TrendBreakdowns | null {
   fields.known([
     ...['breakdown', 'breakdown_type', 'breakdown_group_type_index', 'breakdowns', 'breakdown_limit'],

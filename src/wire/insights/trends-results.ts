@@ -12,7 +12,7 @@ export interface TrendResult {
   readonly buckets: Buckets
   readonly data: readonly number[]
   readonly period: 'current' | 'previous' | null
-  /** A text per breakdown, '' for none; `other` for all values without a line; null without breakdowns. */
+  /** A text per breakdown, '' for no value; `other` for all values without their own line; null without breakdowns. */
   readonly value: readonly string[] | 'other' | null
   readonly cohort?: { readonly id: number; readonly name: string } | null
 }
@@ -52,7 +52,7 @@ export type TrendResultJson = Static<typeof trendResultSchema>
 
 /**
  * @param timezone the IANA name that the buckets were made in.
- * @param query with several series, each label names its own series.
+ * @param query if it has several series, each label names its series.
  */
 export function encodeTrendResult(
   result: TrendResult,

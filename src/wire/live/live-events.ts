@@ -8,7 +8,7 @@ import { formatInstant } from '../management/shapes.ts'
 
 /** How long a client waits before it reconnects, ms. */
 const retryMs = 3_000
-/** Characters shown of properties, `$set` and `$set_once` each, and of a reject's body. */
+/** The most characters shown of each of properties, `$set` and `$set_once`, and of a reject's body. */
 export const liveTextMax = { properties: 64 * 1024, body: 4 * 1024 } as const
 
 export interface LiveReady {
@@ -72,7 +72,7 @@ function encodeLiveSkipped(counts: Readonly<Record<string, number>>): Uint8Array
   return encodeMessage('skipped', JSON.stringify({ count, reasons }))
 }
 
-/** A part of the log was skipped unread; `count` is null because the number is unknown. */
+/** Says that a part of the log was skipped unread; `count` is null because the number of its events is unknown. */
 function encodeLiveLost(stream: LogStream, reason: string): Uint8Array {
   return encodeMessage('skipped', JSON.stringify({ count: null, reason, lane: stream }))
 }

@@ -21,7 +21,7 @@ export const authorFields = {
 export const authorSchema = nullable(Type.Object(authorFields, { title: 'Author' }))
 export type AuthorJson = Static<typeof authorSchema>
 
-/** @param author null when it was written without a key. */
+/** @param author null for a write without a key. */
 export function encodeAuthor(author: Author | null): AuthorJson {
   if (author === null) return null
   const { id, label } = author

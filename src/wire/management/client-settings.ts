@@ -5,7 +5,7 @@ import { getOwnValue, isJsonObject, isRawNumber, type JsonObject, type JsonValue
 import { parseRecordingHost } from '#core/recording-domains.ts'
 
 const keptNames = Object.keys(keptSettings) as (keyof typeof keptSettings)[]
-/** Bounds the JSON of a setting that is only kept and returned, because every front holds all of them in memory. */
+/** Limits the JSON of a setting that is only stored and returned: every front holds all such settings in memory. */
 const keptCharsMax = 16_384
 
 /** The settings of a body in their stored form. */
@@ -43,7 +43,10 @@ export function findClientSettingsIssue(settings: JsonObject): ClientSettingIssu
   return large === undefined ? null : { name: large, message: `Must have at most ${keptCharsMax} characters of JSON.` }
 }
 
-/** Decimal text with two places, as PostHog stores it; other values stay, and `findClientSettingsIssue` refuses them. */
+/**
+ * A rate as decimal text with two places, as PostHog stores it; other values stay unchanged, and `findClientSettingsIssue`
+ * refuses them.
+ */
 function normalizeRate(value: JsonValue): JsonValue {
   const literal = isRawNumber(value) ? value.rawJSON : value
   if (typeof literal !== 'number' && typeof literal !== 'string') return value

@@ -1,4 +1,4 @@
-// Event and property definitions, as PostHog's API lists them. Only the use of a name is kept, so the fields for
+// Event and property definitions, as PostHog's API lists them. Only how a name is used is stored, so the fields for
 // people's notes about it are empty.
 
 import Type, { type Static } from 'typebox'

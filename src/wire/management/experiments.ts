@@ -60,7 +60,7 @@ export const experimentSchema = buildItemSchema(experimentResource, {
   deleted: Type.Boolean(),
 })
 
-/** @param flag may be deleted; null when there is no such flag. */
+/** @param flag the experiment's flag, even a deleted one; null when there is none. */
 export function encodeExperiment(experiment: Experiment, flag: LinkedFlagJson | null, deleted = false): object {
   return encodeItem(experimentResource, experiment, {
     feature_flag_key: flag?.key ?? null,

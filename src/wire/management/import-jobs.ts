@@ -129,7 +129,7 @@ export const updateImportJobSchema = Type.Object({
   progress: Type.Optional(progressSchema),
 })
 
-/** Bytes of `plan` and `progress` each. */
+/** The most bytes of each of `plan` and `progress`. */
 export const importJobTextBytesMax = 65_536
 
 const countSchema = Type.Object({ day: Type.String({ format: 'date' }), event: Type.String(), uuids: Type.Integer() })
@@ -167,7 +167,7 @@ export const importReportSchema = Type.Object({
   ),
 })
 
-/** @param showsId whether the reader may add events to it. */
+/** @param showsId whether the caller may add events to the job. */
 export function encodeImportJob(job: DescribedImportJob, showsId: boolean): ImportJobJson {
   return {
     id: showsId ? job.publicId : null,

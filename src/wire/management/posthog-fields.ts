@@ -1,7 +1,7 @@
 // Fields that PostHog's objects have and ours lack. Tools send an object back as they read it, or fill in what a screen of
-// PostHog keeps along with it. A field that changes nothing is accepted; one that would change something is refused unless
-// its value asks for nothing. Every other unknown field is refused (`http/management/kit/misspelt-names.ts`). Source: observed,
-// the serializers of PostHog's REST API and the requests of its Terraform provider.
+// PostHog keeps along with it. A field that changes nothing is accepted; a field that would change something is refused
+// unless its value asks for nothing. Every other unknown field is refused (`http/management/kit/misspelt-names.ts`).
+// Source: observed, the serializers of PostHog's REST API and the requests of its Terraform provider.
 
 import { isJsonObject, type JsonValue } from '#core/json.ts'
 

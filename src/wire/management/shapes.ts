@@ -6,12 +6,12 @@ import { type JsonObject, setOwnValue } from '#core/json.ts'
 /** An instant as ISO 8601 text in UTC with milliseconds. */
 export const instantSchema = Type.String({ format: 'date-time' })
 export const uuidSchema = Type.String({ format: 'uuid' })
-/** An ascending number. A double holds no more than 15 digits exactly, and no engine's 64 bits hold 1e20. */
+/** An ascending number of at most 15 digits: a double holds no more exactly, and a database's 64 bits cannot hold 1e20. */
 export const idSchema = Type.Integer({ minimum: 1, maximum: 999_999_999_999_999 })
 export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 /**
- * Any JSON object, with the client's literals kept. @param names the members of the object that Pennon uses; a misspelt one
- * in a body is refused.
+ * Any JSON object, with the client's literals kept. @param names the members of the object that Pennon uses; a body in
+ * which one of them is misspelt is refused.
  */
 export const jsonObjectSchema = (description?: string, names: readonly string[] = []) =>
   Type.Unsafe<JsonObject>({

@@ -12,7 +12,7 @@ export function countOtlpProtobuf(bytes: Uint8Array, signal: OtlpSignal): OtlpCo
 }
 
 const varintBytesMax = 10
-/** A field's number has 29 bits, and the type of its value 3. */
+/** Every tag is below this: the number of a field has 29 bits, and the type of its value has 3. */
 const tagMax = 2 ** 32
 const wireTypes = { varint: 0, fixed64: 1, delimited: 2, fixed32: 5 } as const
 

@@ -3,14 +3,14 @@
 import type { FieldRole } from './otlp-fields.ts'
 
 export interface OtlpCount {
-  /** Log records, data points or spans. */
+  /** The number of log records, data points or spans. */
   readonly count: number
   /** `service.name` of the first resource; null when it has none. */
   readonly service: string | null
 }
 
 const serviceName = 'service.name'
-/** The longest part of a name that is shown. */
+/** The most bytes of a name that are shown. */
 const nameBytesMax = 1024
 
 /** Filled while a request is walked over; only the text of the service's name is decoded. */

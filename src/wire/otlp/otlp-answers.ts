@@ -21,7 +21,7 @@ export const otlpContentTypes: Record<OtlpForm, string> = {
   protobuf: 'application/x-protobuf',
 }
 
-/** The form of a request by its content type, which may have parameters. */
+/** The form of a request, JSON or protobuf, by its content type, which may have parameters. */
 export function otlpFormOfContentType(contentType: string | undefined): OtlpForm {
   const mediaType = (contentType ?? '').split(';', 1)[0]!.trim().toLowerCase()
   return mediaType === otlpContentTypes.protobuf ? 'protobuf' : 'json'
@@ -42,7 +42,7 @@ export function encodePartialSuccess(form: OtlpForm, { signal, sentence }: OtlpP
   return Buffer.from(JSON.stringify({ partialSuccess }))
 }
 
-/** Codes of `google.rpc.Code` by the statuses of HTTP; 13 is `INTERNAL`. */
+/** The codes of `google.rpc.Code` by HTTP status; 13 is `INTERNAL`. */
 const statusCodes: Record<number, number> = { 400: 3, 401: 16, 408: 4, 413: 8, 503: 14 }
 const internalCode = 13
 

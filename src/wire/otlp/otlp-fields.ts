@@ -6,10 +6,10 @@ import type { OtlpSignal } from './otlp-paths.ts'
 
 export interface OtlpField {
   readonly number: number
-  /** Its key in JSON, in bytes. */
+  /** The field's key in JSON, as bytes. */
   readonly key: Uint8Array
   readonly isList: boolean
-  /** The known fields of the message, none for an item; `text` for a text, whose place is recorded. */
+  /** The known fields of the message in this field, none for an item; `text` for a text, whose place is recorded. */
   readonly inside: readonly OtlpField[] | 'text'
   readonly role: FieldRole
 }

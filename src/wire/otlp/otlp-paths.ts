@@ -8,7 +8,7 @@ export interface OtlpPath {
   /** Without a slash at its end. */
   readonly path: string
   readonly signal: OtlpSignal
-  /** Bytes of a body, as sent and decompressed. */
+  /** The most bytes of a body, both as sent and decompressed. */
   readonly bytesMax: number
   readonly sentence: string
 }

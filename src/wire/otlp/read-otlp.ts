@@ -24,7 +24,7 @@ export type OtlpReadResult =
   | { readonly kind: 'unreadable' }
   | { readonly kind: 'too_large' }
 
-/** As sent and decompressed; more is read in a decode thread. */
+/** The most bytes that the event loop reads, as sent and decompressed; a decode thread reads larger bodies. */
 const inlineBytesMax = 64 * 1024
 
 /** For the event loop: `too_much_work` for a body that a decode thread has to take. */

@@ -69,7 +69,7 @@ describe('a recording request', () => {
     assert.equal(recording.sessionId, 's1')
   })
 
-  it('takes all other values from the first element', async () => {
+  it('takes all values except the snapshots from the first element', async () => {
     const uuid = '0197c5a0-0000-7000-8000-000000000001'
     const first = anElement(
       { $window_id: 'w1', $snapshot_source: 'mobile', $lib: 'posthog-ios', $snapshot_data: { type: 4 } },

@@ -24,7 +24,7 @@ import {
   type CaptureContext,
   type CaptureRefusal,
   createWholeRequestRefusal,
-  readRoot,
+  readBodyRoot,
 } from '../capture/open-request.ts'
 import type { WireError } from '../wire-error.ts'
 
@@ -40,7 +40,7 @@ export type RecordingParse = Result<IncomingRecording | 'too_much_work', Capture
  * 2.2.
  */
 export function parseRecordingRequest(payload: CapturePayload, context: RecordingContext): RecordingParse {
-  const read = readRoot(payload, context, createWholeRequestRefusal)
+  const read = readBodyRoot(payload, context, createWholeRequestRefusal)
   if (!read.ok) return read
   const { root, refuse } = read.value
   const elements = readElements(root)

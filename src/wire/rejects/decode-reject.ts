@@ -33,8 +33,8 @@ export type DecodedReject =
   | DecodedV1Reject
   | { readonly kind: 'unreadable'; readonly reason: UnreadableReject }
 
-/** A placeholder for the key, which a body may have had in its address or a form. The reject's project is known. */
-const keyOfNobody = 'replay'
+/** A placeholder for a key that may have been outside the body, in the address or a form. The reject's project is known. */
+const placeholderKey = 'replay'
 
 /** @param itemised whether bad events of a request leave its other events unaffected. */
 export function decodeReject(reject: RejectedEvent, itemised: boolean): DecodedReject {
@@ -61,10 +61,13 @@ function decodeRequest(body: string, source: RejectSource, itemised: boolean): D
   return typeof value === 'string' || 'kind' in value ? nothingLeft : { kind: 'request', request: value }
 }
 
-/** Reads the item in an envelope with a key, so that the item's own key or lists are not taken for those of an envelope. */
+/**
+ * Reads the item in an envelope with a key, so that the item's own key or lists are not taken for an envelope's key or
+ * lists.
+ */
 function decodeItem(body: string, source: RejectSource): DecodedV0Reject {
   const parsed = parseItemisedRequest(
-    createPayload(`{"token":"${keyOfNobody}","batch":[${body}]}`),
+    createPayload(`{"token":"${placeholderKey}","batch":[${body}]}`),
     createContext(source),
   )
   if (!parsed.ok) return toRefused(parsed.error)
@@ -91,7 +94,7 @@ function createContext({ engage, sentAtMs }: RejectSource): CaptureContext {
   return {
     engage,
     querySentAtMs: sentAtMs,
-    fallbackToken: keyOfNobody,
+    fallbackToken: placeholderKey,
     itemCountMax: Number.POSITIVE_INFINITY,
     parsedBytesMax: Number.POSITIVE_INFINITY,
     structuredIdBytesMax,

@@ -1,5 +1,5 @@
-// The codes that a kept reject may have as its reason, gathered from the files that decide them. A store may hold
-// others from another version. `docs/wire/errors.md` explains them.
+// The codes that a kept reject may have as its reason, gathered from the files that decide them. A store may hold other
+// codes, from another version of Pennon. `docs/wire/errors.md` explains them.
 
 import { eventRefusals } from '#core/capture/normalize-event.ts'
 import { v1DropReasons } from '#core/capture/normalize-v1-event.ts'

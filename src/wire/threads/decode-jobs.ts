@@ -25,7 +25,7 @@ export interface CaptureJob {
   readonly ip: string
   readonly rerouteOlderThanMs: number | null
   readonly importJobId?: number
-  /** For a batch that asks for an import report: its events from this time on are recent, epoch ms. */
+  /** For a batch that asks for an import report: the time from which on events count as recent, epoch ms. */
   readonly reportRecentFromMs?: number
 }
 
@@ -58,10 +58,10 @@ export interface OtlpJob {
 }
 
 /**
- * Bytes that can move to a thread: the same memory if the buffer fills it, else a copy, as for slices of a pool. All
- * requests share one empty body, so it is never moved.
+ * Bytes that can move to a thread: the buffer's own memory if the buffer fills it, else a copy, as for slices of a pool.
+ * All requests share one empty body, so it is never moved.
  */
-export function toMovableBytes(bytes: Buffer): Uint8Array<ArrayBuffer> {
+export function toTransferableBytes(bytes: Buffer): Uint8Array<ArrayBuffer> {
   const isWhole = bytes.length > 0 && bytes.buffer.byteLength === bytes.length
   return isWhole ? (bytes as Buffer<ArrayBuffer>) : new Uint8Array(bytes)
 }

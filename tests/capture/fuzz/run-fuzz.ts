@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { Agent } from 'node:http'
 import type { CapturedEvent, DecodedRecord } from '#core/events/captured-event.ts'
-import { type JsonObject, parsePlainJson } from '#core/json.ts'
+import { type JsonObject, parseJsonWithDoubles } from '#core/json.ts'
 import { nestingDepthMax } from '#wire/bytes/json-walk.ts'
 import { exchange } from '../../conformance/exchange.ts'
 import { seededRandom } from '../../support/seeded-random.ts'
@@ -177,7 +177,7 @@ function checkEvent(event: CapturedEvent): void {
 }
 
 const telling = ['$ip', '$raw_user_agent', '$initial_raw_user_agent', '$cookieless_extra']
-const parsed = (json: string | null) => (json === null ? null : (parsePlainJson(json) as JsonObject))
+const parsed = (json: string | null) => (json === null ? null : (parseJsonWithDoubles(json) as JsonObject))
 
 function depthOf(json: string): number {
   let depth = 0

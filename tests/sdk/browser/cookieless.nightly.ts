@@ -291,7 +291,7 @@ describe('posthog-js without cookies', { skip }, () => {
     assert.match(hashed!.distinct_id, cookielessId)
   })
 
-  it('deletes the salts of ended days', async () => {
+  it('has the salts of ended days deleted by the instance', async () => {
     const salts = join(folder, 'salts')
     writeFileSync(join(salts, '2026-12-26'), randomBytes(16))
     // A worker deletes them when it starts, and each minute from then on.

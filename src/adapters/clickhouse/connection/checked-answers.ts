@@ -26,8 +26,9 @@ export function createIncompleteAnswerError(what: string): PortError {
 }
 
 /**
- * Wraps the client so that answers read as a whole (`json`) are checked; callers that read a stream call `checkAnswerIsComplete` at
- * its end. A query's signal also ends an answer that has begun; the client itself would wait for its timeout.
+ * Wraps the client so that it checks each answer that is read as a whole (`json`); callers that read a stream call
+ * `checkAnswerIsComplete` at its end. A query's signal also ends an answer that has begun; without the wrapper, the client
+ * would wait for its timeout.
  */
 export function addAnswerChecks(client: ClickHouseClient): ClickHouseClient {
   const query = client.query.bind(client)

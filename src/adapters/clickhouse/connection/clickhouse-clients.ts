@@ -13,7 +13,10 @@ import { buildSqlUserLogin, formatViewsDatabaseName, type SqlScope } from './sql
 export interface ClickHouseEndpoint {
   readonly url: string
   readonly database: string
-  /** On each connection, the server proves that it knows this before anything is sent; null for an operator's server. */
+  /**
+   * On each connection, the server proves that it knows this secret before anything else is sent to it; null for an
+   * operator's server.
+   */
   readonly secret: string | null
   readonly writer: { readonly username: string; readonly password: string }
   readonly reader: { readonly username: string; readonly password: string }
@@ -26,13 +29,13 @@ export type ClickHouseClient = ReturnType<typeof createClient>
 export interface ClickHouseClients {
   write<T>(call: (client: ClickHouseClient, database: string, endpoint: ClickHouseEndpoint) => Promise<T>): Promise<T>
   /**
-   * For users' SQL: like `read`, but the server and the caller apply the limit, and the engine's own errors are thrown,
-   * since most of them are the query's fault.
+   * Runs users' SQL: like `read`, but the server and the caller apply the time limit, and the engine's own errors are
+   * thrown, since most of them are due to the query.
    */
   analyse<T>(scope: SqlScope, call: (client: ClickHouseClient, database: string) => Promise<T>): Promise<T>
   /**
-   * The query limit covers all queries of `call` together; `call` passes its signal to each of them. That signal aborts
-   * with the reason of the caller's `signal`, or at the limit with a PortError `timeout`; the reason is thrown.
+   * The query limit covers all queries of `call` together; `call` gets a signal, which it passes to each query. It aborts
+   * with the reason of `signal`, or at the limit with a PortError `timeout`; that reason is thrown.
    */
   read<T>(call: (client: ClickHouseClient, signal: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T>
   /** For counts that no client waits for: like `read`, but each query may take minutes, regardless of the query limit. */
@@ -41,23 +44,30 @@ export interface ClickHouseClients {
 }
 
 export interface ClickHouseClientsOptions {
-  /** Looked up at first use and after each failure to connect; null when it is not known yet. */
+  /** Called at first use and after each failure to connect; returns null while the endpoint is not known yet. */
   readonly endpoint: () => ClickHouseEndpoint | null
   readonly queryTimeoutSeconds: number
 }
 
-/** Nearly all answers fit into this buffer and need no file. Each of the reader's connections may use one. */
+/**
+ * The server's buffer for an answer. Nearly all answers fit and need no file. Each of the reader's connections may use a
+ * buffer.
+ */
 const answerBufferBytes = 1024 * 1024
 /** Lets the server's own limit end a query before the client does. */
 const graceMs = 500
 /** How long the server may be silent during a write: inserting 24 MB or moving a partition takes about a second. */
 const writeTimeoutMs = 60_000
-/** Space for days of the server's progress reports (`longReadSettings`), about 300 bytes each. */
+/**
+ * Holds the progress reports (`longReadSettings`) that the server sends as headers during days of waiting, about 300 bytes
+ * each.
+ */
 const writeHeaderBytesMax = 4 * 1024 * 1024
 
 /**
- * For reads by the writing user, which may take minutes on a large store. The server reports progress, so that it is not
- * silent, and ends a read when its connection closes, so that abandoned reads do not pile up.
+ * Settings for reads by the writing user, which may take minutes on a large store. The server reports progress, so that the
+ * client does not give up on a silent connection, and ends a read when its connection closes, so that abandoned reads do
+ * not pile up.
  */
 export const longReadSettings = {
   readonly: '2',
@@ -65,7 +75,7 @@ export const longReadSettings = {
   send_progress_in_http_headers: 1,
   http_headers_progress_interval_ms: String(writeTimeoutMs / 4),
 } as const
-/** Longest run of a background count, which may cover hundreds of millions of events or run on a busy server. */
+/** How long a background count may run: it may cover hundreds of millions of events, and the server may be busy. */
 const countSecondsMax = 600
 /** Memory limit of a background count. Grouping spills to files before it reaches the limit. */
 const countBytesMax = 400 * 1024 * 1024
@@ -126,7 +136,7 @@ export function createClickHouseClients(options: ClickHouseClientsOptions): Clic
       const either = signal === undefined ? limit : AbortSignal.any([signal, limit])
       try {
         const answer = await call('read', ({ read }) => run(read, either))
-        // A stream that was closed early may look like a stream that has ended, so the signals decide.
+        // A stream that an abort closed early may look complete, so check the signals before returning the answer.
         either.throwIfAborted()
         return answer
       } catch (error) {
@@ -159,7 +169,7 @@ interface Connected {
   readonly write: ClickHouseClient
   readonly read: ClickHouseClient
   readonly count: ClickHouseClient
-  /** Runs SQL of this scope. */
+  /** Runs users' SQL in the scope `visible`. */
   readonly visible: ClickHouseClient
   readonly job: ClickHouseClient
 }
@@ -179,7 +189,7 @@ function openClients(endpoint: ClickHouseEndpoint, queryTimeoutSeconds: number) 
       keep_alive: { enabled: true, idle_socket_ttl: idleConnectionMs },
     }),
   })
-  // The settings of these users are in their profile, and they may change none of them.
+  // Sends no settings: those of these users are in their profile, and the users may not change them.
   const createAnalystClient = (scope: SqlScope) =>
     createClient({
       ...shared,
@@ -206,7 +216,7 @@ function openClients(endpoint: ClickHouseEndpoint, queryTimeoutSeconds: number) 
         clickhouse_settings: buildReadSettings(queryTimeoutSeconds),
       }),
     ),
-    // Counts as the writing user, since the reader may not change its limits.
+    // Counts run as the writing user, since the reading user may not raise its limits.
     count: addAnswerChecks(
       createClient({
         ...shared,
@@ -266,7 +276,8 @@ export function parseEndpointUrl(text: string): ClickHouseEndpoint {
     throw new Error('CLICKHOUSE_URL: the path must be a database name, for example http://localhost:8123/pennon')
   }
   const user = { username: decodeURIComponent(url.username) || 'default', password: decodeURIComponent(url.password) }
-  // All our processes must know this password, and no one else may, so it is derived from the password that they share.
+  // All processes of Pennon must know this password, and no one else may, so it is derived from the password in
+  // `CLICKHOUSE_URL`.
   const password = createHmac('sha256', user.password)
     .update(`pennon analyst ${user.username} ${database}`)
     .digest('hex')

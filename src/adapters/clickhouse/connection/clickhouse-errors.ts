@@ -6,7 +6,10 @@ import { ClickHouseError } from '@clickhouse/client'
 import { MirrorFillingError, PortError, type PortErrorCode, QueryTooLargeError } from '#ports/port-error.ts'
 import { UnprovedServerError } from './proving-agent.ts'
 
-/** What a query of the mirror throws while the mirror is filled: see `queries/persons-of-today.ts`. */
+/**
+ * The message with which queries of persons and groups fail while the mirror of these is being filled: see
+ * `queries/current-persons.ts`.
+ */
 export const fillingMessage = 'PENNON: persons and groups are being copied into the event store'
 
 /**
@@ -38,7 +41,7 @@ const portCodes: Readonly<Record<string, PortErrorCode>> = {
   '396': 'full', // TOO_MANY_ROWS_OR_BYTES
 }
 
-/** The errors of a read that exceeds a limit because it requests too much data. */
+/** Maps the codes of errors that mean a read requests too much data to the reason: too much data, or too much time. */
 const ownLimitCodes: Readonly<Record<string, QueryTooLargeError['code']>> = {
   '158': 'full', // TOO_MANY_ROWS
   '159': 'timeout', // TIMEOUT_EXCEEDED
@@ -48,10 +51,13 @@ const ownLimitCodes: Readonly<Record<string, QueryTooLargeError['code']>> = {
   '396': 'full', // TOO_MANY_ROWS_OR_BYTES: the caps of an answer
 }
 
-/** Errors of a request refused before it began: a retry at another endpoint or with another password may succeed. */
+/**
+ * Error codes of a request that was refused before it began: a retry at another endpoint or with another password may
+ * succeed.
+ */
 const accessCodes: ReadonlySet<string> = new Set(['192', '193', '194', '516'])
 
-/** The user lacks a right that the statement needs. */
+/** Whether the user lacks a right that the statement needs. */
 export function isAccessDenied(error: unknown): error is ClickHouseError {
   return error instanceof ClickHouseError && error.code === '497'
 }
@@ -61,8 +67,8 @@ export function isErrorOfRowContent(error: unknown): error is ClickHouseError {
 }
 
 /**
- * Errors of libraries within the engine have a form (`std::exception. Code: 1001, type: …`) that the client cannot parse,
- * so it treats them as a broken connection. Source: observed, with an invalid state of `groupBitmap`.
+ * Parses the errors of libraries within the engine, whose form (`std::exception. Code: 1001, type: …`) the client does not
+ * know: it treats them as a broken connection. Source: observed, with an invalid state of `groupBitmap`.
  */
 export function parseEngineError(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof ClickHouseError) return error
@@ -72,7 +78,7 @@ export function parseEngineError(error: unknown): unknown {
   return form === null ? error : new ClickHouseError({ code: form[1]!, message: form[2]! })
 }
 
-/** Whether the memory shared by all queries of a user or the server ran out: the same query may work later. */
+/** Whether memory ran out that all queries of a user or of the server share: the same query may work later. */
 export function isOutOfSharedMemory({ code, message }: ClickHouseError): boolean {
   return (
     code === '241' && /\b(?:user|total)\)? memory limit exceeded|memory limit \((?:total|for user)\)/i.test(message)
@@ -117,9 +123,9 @@ export function toStoreError(thrown: unknown, during: 'read' | 'write'): unknown
 }
 
 /**
- * The client has no class for connection errors: system errors have a code, everything else that went wrong on the way is a
- * plain Error (a socket that closed, an answer that is not from ClickHouse, the embedded engine's 404 for passwords that it
- * no longer has), and a server that did not prove to be the engine has a separate class. Other errors are our own bugs.
+ * The client has no class for connection errors: system errors have a code, other connection failures are plain Errors (a
+ * socket that closed, an answer that is not from ClickHouse, the embedded engine's 404 for outdated passwords), and a
+ * server that did not prove to be the engine has a separate class. Other errors are our own bugs.
  */
 function isConnectionError(error: unknown): boolean {
   if (!(error instanceof Error)) return false

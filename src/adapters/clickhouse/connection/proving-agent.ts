@@ -8,12 +8,14 @@ import { Agent, type ClientRequestArgs } from 'node:http'
 import { connect, type Socket, type TcpNetConnectOpts } from 'node:net'
 import type { Duplex } from 'node:stream'
 
-/** A suspended engine accepts connections and does not answer. */
+/** How long to wait for the proof: a suspended engine accepts connections but does not answer. */
 const proofMsMax = 5_000
-/** The engine's headers take 800 bytes. */
+/** The most bytes of the engine's answer to the request for a proof; its headers take 800 bytes. */
 const answerBytesMax = 8 * 1024
 
-/** Another process, or the engine of another start, has the engine's port. Only a random number was sent to it. */
+/**
+ * Thrown when another process, or the engine of another start, has the engine's port. Only a random number was sent to it.
+ */
 export class UnprovedServerError extends Error {
   constructor(place: string, reason: string) {
     super(`the server at ${place} did not prove that it is the event store started by Pennon: ${reason}`)
@@ -48,7 +50,9 @@ export class ProvingAgent extends Agent {
   }
 }
 
-/** Asks for the hash of a fresh random number and the secret. Rejects with the cause of a failure. */
+/**
+ * Asks the server for the hash of a fresh random number and the secret, and checks it. Rejects with the cause of a failure.
+ */
 function proveServer(socket: Socket, secret: string, place: string, waitMsMax: number): Promise<void> {
   const nonce = randomBytes(16).toString('hex')
   const expected = createHash('sha256').update(nonce).update(secret).digest('hex')

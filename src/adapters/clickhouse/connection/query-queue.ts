@@ -4,7 +4,7 @@ import { ProjectQueue, type ProjectQueueLimits } from '#core/project-queue.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { ClickHouseClient } from './clickhouse-clients.ts'
 
-/** Runs a query when its project may run another, under the query limit, until the caller's signal aborts it. */
+/** Runs a query as soon as its project may run another query; the query limit or the caller's signal ends it. */
 export type RunProjectQuery = <T>(
   projectId: number,
   signal: AbortSignal | undefined,

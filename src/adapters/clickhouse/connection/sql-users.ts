@@ -28,7 +28,7 @@ export function buildSqlUserLogin({ username, password }: Login, scope: SqlScope
   return { username: scope === 'job' ? `${username}_job` : username, password }
 }
 
-/** System tables from which drivers list tables: each shows only what its reader may read. */
+/** System tables from which drivers list tables; each shows a user only the tables that the user may read. */
 export const describedBy = ['INFORMATION_SCHEMA.*', 'information_schema.*', 'system.parts']
 
 /** The user as which the views of a scope read the tables. Its password is unknown to all. */
@@ -37,7 +37,8 @@ export function formatViewsUserName(scope: SqlScope): string {
 }
 
 /**
- * The policy: applied to rows before any condition of the query, so that errors cannot reveal rows of other projects.
+ * The condition of the policy. The engine applies it before any condition of the query, so that the query's errors cannot
+ * reveal rows of other projects.
  */
 const isRowOfProject = `project_id = toUInt32(getClientHTTPHeader('${projectHeader}'))`
 const isRowOfJob = `${isRowOfProject} AND import_partition = toUInt32(getClientHTTPHeader('${importJobHeader}'))`
@@ -55,8 +56,8 @@ export function listTablesReadByViews(scope: SqlScope): string[] {
 }
 
 /**
- * Settings that make answers correct and limit them, and that cannot be changed: `readonly` 1 refuses every change. A
- * client may only repeat the values.
+ * Settings that make answers correct and limit queries. A client may send the same values but no others, since `readonly` 1
+ * refuses every change.
  */
 export function buildSqlUserSettings(queryTimeoutSeconds: number, scope: SqlScope = 'visible') {
   return {
@@ -72,16 +73,17 @@ export function buildSqlUserSettings(queryTimeoutSeconds: number, scope: SqlScop
     enable_automatic_decision_for_merging_across_partitions_for_final: 0,
     defer_partition_pruning_after_final: 1,
     optimize_move_to_prewhere_if_final: 0,
-    // Otherwise a later copy in another pending job, which the policy leaves out, would hide the copy in this job.
+    // Applies the policy before FINAL: otherwise a later copy in another pending job, which the policy leaves out, would
+    // hide the copy in this job.
     ...(scope === 'job' && { apply_row_policy_after_final: 0 }),
-    // Off: the query cache is shared by all projects.
+    // The query cache is off, since all projects would share it.
     use_query_cache: 0,
     use_query_condition_cache: 0,
     allow_introspection_functions: 0,
     enable_http_compression: 1, // for clients that ask for it
     session_timezone: 'UTC',
     date_time_output_format: 'simple',
-    // 64-bit numbers and decimals are written with all their digits.
+    // 64-bit numbers and decimals are written as JSON numbers, with all their digits.
     output_format_json_quote_64bit_integers: 0,
     output_format_json_quote_decimals: 0,
     output_format_json_quote_denormals: 0,

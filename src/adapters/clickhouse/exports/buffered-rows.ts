@@ -1,13 +1,13 @@
-// The rows of a page as the bytes that the store sent. Each becomes an object only when it is needed: objects take ten
-// times as much memory, for as long as the export's reader is slow. And objects that survive while an export waits
-// become old-generation garbage, which V8 collects late.
+// Keeps the rows of a page as the bytes that the store sent. Each row becomes an object only when it is needed: while a
+// slow reader takes the export, objects would take ten times as much memory, and objects that live that long become
+// old-generation garbage, which V8 collects late.
 
 import type { Readable } from 'node:stream'
 import type { ExecResult } from '@clickhouse/client'
 import { releaseBytesMemory } from '#core/release-bytes.ts'
 import { checkAnswerIsComplete, createIncompleteAnswerError } from '../connection/checked-answers.ts'
 
-/** The size of the blocks in which bytes are held. Thousands of small buffers would leave gaps in the memory they came from. */
+/** The size of the blocks in which bytes are held. Thousands of small buffers would fragment the process's memory. */
 const blockBytes = 1024 * 1024
 const lineFeed = 0x0a
 
@@ -21,8 +21,8 @@ export interface BufferedRows<Row> {
 }
 
 /**
- * @param answer of a query in the format JSONCompactEachRow.
- * @param read makes a row of its JSON. @throws PortError `unavailable` for an answer that ended early.
+ * @param answer to a query in the format JSONCompactEachRow. @param read converts the parsed JSON of a row to a `Row`.
+ * @throws PortError `unavailable` for an answer that ended early.
  */
 export async function bufferAnswerRows<Row>(
   answer: ExecResult<Readable>,
@@ -57,9 +57,7 @@ export async function bufferAnswerRows<Row>(
   }
 }
 
-/**
- * @param begun at the call, holds the unfinished row of the previous block; at the end, the unfinished row of this block.
- */
+/** @param begun holds the unfinished last row of the previous block when called, and that of this block at the end. */
 function* parseRows<Row>(block: Buffer, used: number, begun: Buffer[], read: (json: unknown) => Row): Generator<Row> {
   const bytes = block.subarray(0, used)
   let from = 0

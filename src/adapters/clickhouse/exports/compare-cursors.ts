@@ -1,4 +1,4 @@
-// Sorts rows of several queries as the engine would sort them in one list of events.
+// Compares places of events the way the engine sorts a list of events, to merge the rows of several queries.
 
 import type { EventCursor } from '#ports/events/event-queries.ts'
 
@@ -10,7 +10,7 @@ export function compareCursors(a: EventCursor, b: EventCursor, descending: boole
   return descending ? -ascending : ascending
 }
 
-/** ClickHouse compares the second half of a UUID first. */
+/** Swaps the halves of a UUID, since ClickHouse compares the second half first. */
 function toSortableUuid(uuid: string): string {
   return uuid.slice(19) + uuid.slice(0, 18)
 }

@@ -10,7 +10,7 @@ import { type BufferedRows, bufferAnswerRows } from './buffered-rows.ts'
 import { decodeExportedEvent, exportedColumns, findPageEnd, type RunExportQuery } from './export-queries.ts'
 import { buildRangeCondition, type KeyPlace } from './key-ranges.ts'
 
-/** Rows and bytes that one page reads, including copies and rows that finer filters exclude. */
+/** The most rows and bytes that the query of one page reads, including copies and rows that finer filters exclude. */
 export interface PageLimits {
   readonly sliceRowsMax: number
   readonly sliceBytesMax: number
@@ -20,15 +20,18 @@ export interface DayToRead {
   readonly filter: EventFilter
   /** `2026-01-31` */
   readonly day: string
-  /** Exclusive; null when the page begins with the day. */
+  /** The place in the sort key after which to begin; null to begin at the start of the day. */
   readonly above: KeyPlace | null
-  /** The place in time after which the export continued; the filter already contains the condition for it. */
+  /**
+   * The place in time after which the interrupted export was continued; null if there is none. The filter already excludes
+   * earlier events.
+   */
   readonly base: EventCursor | null
 }
 
 /**
- * An event that is sent again keeps its place in this order, so no event is missed or repeated.
- * @throws PortError
+ * Yields the pages of a day. An event that is sent again keeps its place in the sort key, so no event is missed or
+ * repeated. @throws PortError
  */
 export async function* readDayInKeyOrder(
   ask: RunExportQuery,
@@ -60,7 +63,7 @@ export async function* readDayInKeyOrder(
     const sql = {
       place: 'event, distinct_id, toString(uuid)',
       columns: 'project_id, toDate32(timestamp) AS day, event, distinct_id, uuid',
-      // The whole sort key, which lets the engine stop as soon as it has the requested number of rows.
+      // Orders by the whole sort key, which lets the engine stop as soon as it has the requested number of rows.
       order: 'project_id, day, event, distinct_id, uuid',
       conditions: [...filter.keyConditions, ofDay, range.condition].join(' AND '),
     }

@@ -1,6 +1,6 @@
-// Reads every event of a filter: days in the order of the list, and a day's events one slice of time after another, or in
-// the order of the sort key when the day has too many. Each query completes under the usual limits; no query stays open
-// while the reader is slow.
+// Exports every event that matches a filter: days in the order of the list, and each day's events one slice of time after
+// another, or in the order of the sort key if the day has too many events. Each query completes under the usual limits; no
+// query stays open while the reader is slow.
 
 import { isUuid } from '#core/events/uuid.ts'
 import { dayMs } from '#core/time.ts'
@@ -43,7 +43,10 @@ import { buildRangeCondition, findKeyRanges, type KeyRange } from './key-ranges.
 export interface ExportLimits extends SliceLimits {
   /** Approximate number of rows that one query scans. */
   readonly rangeRowsMax: number
-  /** The most slices of a window. Each slice scans all days of its window, so days that need more are read by key. */
+  /**
+   * The most slices of a window. Each slice scans all days of its window, so days that need more slices are read in the
+   * order of the sort key instead.
+   */
   readonly sliceCountMax: number
 }
 
@@ -58,10 +61,10 @@ export const usualExportLimits: ExportLimits = {
 
 /** The most ranges into which the rows of a day are divided when queries of that day fail because of their size. */
 const rangeCountMax = 512
-/** Days that one query returns; a store takes events of four centuries. */
+/** The most days that one query returns: more than the four centuries of which a store accepts events. */
 const dayCountMax = 50_000
 
-/** @throws PortError, as do the batches. */
+/** @throws PortError; reading the returned batches may throw it, too. */
 export async function openEventExport(
   { once, patiently }: ExportQueryRunners,
   query: EventExportQuery,
@@ -94,7 +97,10 @@ export async function openEventExport(
   }
 }
 
-/** Makes the start in time a condition of the list. A place in key order is not one: `readDayInKeyOrder` applies it. */
+/**
+ * Keeps the place after which the export continues only if it is a place in time, which a list of events can apply.
+ * `readDayInKeyOrder` applies a place in the order of the sort key.
+ */
 function toListQuery({ after, ...query }: EventExportQuery): Omit<EventQuery, 'limit'> {
   const inTime = after?.key === undefined ? after : after.key.base
   return inTime === undefined || inTime === null ? query : { ...query, after: inTime }
@@ -138,7 +144,9 @@ async function listDaysWithRows(
   }
 }
 
-/** A page of a slice ends with `upTo`, or with the slice. */
+/**
+ * A page of a slice. It begins after `after` (null: at the slice's start) and ends with `upTo` (null: at the slice's end).
+ */
 interface Page {
   readonly after: EventCursor | null
   readonly upTo: EventCursor | null
@@ -151,7 +159,7 @@ class WindowReader {
   readonly #window: ExportWindow
   readonly #limits: ExportLimits
   readonly #span: { readonly fromMs: number; readonly toMs: number }
-  /** Set before anything is read. */
+  /** The key ranges that are queried one after another; `slices` sets them before any page is read. */
   #ranges: readonly KeyRange[] = []
 
   constructor(
@@ -170,7 +178,7 @@ class WindowReader {
     this.#span = { fromMs: startOfDay(firstDay!), toMs: startOfDay(lastDay!) + dayMs }
   }
 
-  /** @returns null when there are too many. */
+  /** @returns null when reading the window would take too many slices. */
   async slices(): Promise<readonly Bucket[] | null> {
     const { rowCount } = this.#window
     await this.#divide(Math.ceil(rowCount / this.#limits.rangeRowsMax))
@@ -192,7 +200,8 @@ class WindowReader {
       }))
     const slices = groupIntoSlices(inOrder, this.#span, descending, this.#limits)
     const { sliceRowsMax, sliceBytesMax, sliceCountMax } = this.#limits
-    // The number of pages of a slice whose events all have the same time.
+    // The number of pages in which a slice is read; more than one if its events, which may all have the same time, exceed a
+    // page.
     const countPages = ({ rowCount, bytes }: Bucket) =>
       Math.max(1, Math.ceil(rowCount / sliceRowsMax), Math.ceil(bytes / sliceBytesMax))
     return slices.reduce((sum, slice) => sum + countPages(slice), 0) > sliceCountMax ? null : slices
@@ -200,7 +209,7 @@ class WindowReader {
 
   async *read(slice: Bucket): AsyncGenerator<Iterable<ExportedEvent>> {
     const { sliceRowsMax, sliceBytesMax } = this.#limits
-    // Needed when a single bucket exceeds the limits, such as an import whose events all have one time.
+    // Pages are needed when a single bucket exceeds the limits, such as an import whose events all have the same time.
     let inPages = slice.bytes > sliceBytesMax || slice.rowCount > sliceRowsMax
     let after: EventCursor | null = null
     for (;;) {
@@ -265,13 +274,13 @@ class WindowReader {
     })
   }
 
-  /** The last place that fits a page that begins after `after`; null when all remaining rows fit. */
+  /** The last place of the page that begins after `after`; null when all remaining rows of the slice fit on the page. */
   async #endOfPage(slice: Bucket, after: EventCursor | null): Promise<EventCursor | null> {
     const { descending } = this.#query
     const order = sortDirection(descending)
     const ends = await this.#overRanges(async (range, rangeCount) => {
       const { conditions, params } = this.#inSlice(slice, range, { after, upTo: null })
-      // The page ends where the first range reaches its share of the limits.
+      // The page ends at the earliest place at which a range reaches its share of the limits.
       const rows = Math.max(1, Math.floor(this.#limits.sliceRowsMax / rangeCount))
       const bytes = Math.floor(this.#limits.sliceBytesMax / rangeCount)
       const sql = {
@@ -287,7 +296,7 @@ class WindowReader {
     return ends.flat().sort((a, b) => compareCursors(a, b, descending))[0] ?? null
   }
 
-  /** @throws PortError `full` when the rows, which were not measured before, exceed a page. */
+  /** @throws PortError `full` when rows that were not measured before (`isMeasured` false) exceed a page. */
   async #readPage(slice: Bucket, page: Page, isMeasured: boolean): Promise<Iterable<Iterable<ExportedEvent>>> {
     const { descending } = this.#query
     const order = sortDirection(descending)
@@ -296,7 +305,7 @@ class WindowReader {
     const found = await this.#overRanges(
       range => {
         const { conditions, params } = this.#inSlice(slice, range, page)
-        // Reads all copies of the matching events, since FINAL has to choose among them, and nothing of other events.
+        // Reads all copies of the matching events, among which FINAL has to choose, and nothing of other events.
         const where = `PREWHERE uuid IN (SELECT uuid FROM events WHERE ${conditions}) WHERE ${conditions}`
         const events = eventsWithPersonsSql(storedColumns, where, `SELECT distinct_id FROM events WHERE ${conditions}`)
         const withPerson = personId === undefined ? '' : 'WHERE person = {person:UUID}'
@@ -316,7 +325,8 @@ class WindowReader {
     if (!isMeasured && found.reduce((sum, { rowCount }) => sum + rowCount, 0) > sliceRowsMax)
       throw new PortError('event-store', 'full', new Error('a slice has more rows than a page'))
     if (found.length === 1) return found[0]!.batches()
-    // Each range was read in the order of the key, while the export is in the order of time.
+    // The ranges follow the sort key, but the export is in the order of time, so the rows of all ranges are sorted
+    // together.
     const events = found.flatMap(held => Array.from(held.batches(), batch => [...batch]).flat())
     return events.length === 0 ? [] : [events.sort((a, b) => compareCursors(a.cursor, b.cursor, descending))]
   }

@@ -1,5 +1,5 @@
-// Runs the queries of exports: one at a time per process, so that other queries keep their capacity in the engine however
-// many exports run. Retries while the engine restarts.
+// Runs the queries of exports: one at a time per process, so that any number of exports leaves the engine capacity for
+// other queries. Retries while the engine restarts.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createQueryQueue } from '#adapters/clickhouse/connection/query-queue.ts'
@@ -20,18 +20,18 @@ export interface ExportQueryRunners {
 }
 
 export interface ExportQueriesOptions {
-  /** How long to wait before each further try. */
+  /** How long to wait before the first retry, the second retry and so on. */
   readonly retryPausesMs: readonly number[]
 }
 
-/** Together longer than the engine takes to come back after a crash. */
+/** Together, these pauses are longer than the engine takes to restart after a crash. */
 const usualPausesMs = [250, 1_000, 2_000, 4_000]
 /** More than the number of exports that may run at once, each of which has one query at a time. */
 const waitingMax = 1_000
 /** All exports share one queue, regardless of their project. */
 const everyProject = 0
 
-/** @returns the two ways to query, for an export that `signal` ends. */
+/** @returns a function that creates the two runners for an export, which its `signal` ends. */
 export function createExportQueries(
   clients: Pick<ClickHouseClients, 'read'>,
   { retryPausesMs = usualPausesMs }: Partial<ExportQueriesOptions> = {},
@@ -66,12 +66,12 @@ export function decodeExportedEvent(json: unknown): ExportedEvent {
   return { event, cursor: { timestampMs: event.timestampMs, uuid: event.uuid, tieBreak: row[16] } }
 }
 
-/** SQL that is true when rows are left after a place. */
+/** SQL for `findPageEnd`: whether more rows may follow after the place that it finds. */
 export const hasRowsLeft = 'number < row_count OR row_count = {rows:UInt32}'
 
 /**
- * The last place of a page; an empty list when there are no rows. The params `rows` and `bytes` bound the page, and copies
- * count towards them. A single row may have more bytes than a page.
+ * Finds the last place of a page; returns an empty list when there are no rows. The params `rows` and `bytes` are the most
+ * rows and bytes of the page, copies included. A single row may have more bytes than a page.
  */
 export function findPageEnd<Place>(
   ask: RunExportQuery,

@@ -3,9 +3,9 @@
 
 /** A run of days whose rows are divided into slices together, or one day that is too busy for that. */
 export interface ExportWindow {
-  /** Such as `2026-01-31`, in the order of the export; at least one. */
+  /** Days such as `2026-01-31`, in the order of the export; at least one. */
   readonly days: readonly string[]
-  /** Rows in the store, copies included. */
+  /** The number of rows of these days in the store, copies included. */
   readonly rowCount: number
   readonly isBusy: boolean
 }
@@ -60,15 +60,15 @@ export function groupDaysIntoWindows(
   return windows
 }
 
-/** How wide the buckets of a window are, ms: narrow enough that a slice can be put together from several. */
+/** The width of a window's buckets in ms: narrow enough that a slice consists of several buckets. */
 export function computeBucketWidthMs(spanMs: number, rowCount: number, { sliceRowsMax }: SliceLimits): number {
   const bucketCount = Math.min(20_000, 64 + Math.ceil((rowCount / sliceRowsMax) * 32))
   return Math.max(1, Math.floor(spanMs / bucketCount))
 }
 
 /**
- * Slices in the order of the buckets, which together cover the whole span, so that events that arrive between two buckets
- * are also read. A slice of one bucket may exceed the limits.
+ * Groups buckets into slices, in the order of the buckets. Together, the slices cover the whole span, so that events that
+ * arrive later between two buckets are also read. A slice of one bucket may exceed the limits.
  * @param buckets the buckets with rows, ascending or descending.
  * @param span epoch ms; its end is exclusive.
  */

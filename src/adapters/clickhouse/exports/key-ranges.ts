@@ -17,13 +17,13 @@ export interface KeyPlace {
 
 export const wholeRange: KeyRange = { above: null, upTo: null }
 
-/** Samples for each range: several, so that an uneven distribution of the samples averages out. */
+/** How many keys are sampled for each range: several, so that an uneven distribution of the samples averages out. */
 const samplesPerRange = 8
 
 /**
- * About `count` ranges that together contain every row. Their sizes are only roughly equal, and there are fewer when
- * few keys were sampled.
- * @param conditions that select the rows, on key columns alone. @param rowCount how many rows there are.
+ * Returns about `count` ranges that together contain every row. Their sizes are only roughly equal, and there are fewer
+ * ranges when few keys were sampled. @param conditions select the rows and use key columns only. @param rowCount the number
+ * of these rows.
  */
 export async function findKeyRanges(
   ask: RunExportQuery,
@@ -56,7 +56,7 @@ export async function findKeyRanges(
   return [null, ...edges].map((above, index) => ({ above, upTo: edges[index] ?? null }))
 }
 
-/** The range as a condition, written so that the primary index can skip the granules outside it. */
+/** The range as an SQL condition, written so that the primary index can skip the granules outside the range. */
 export function buildRangeCondition({ above, upTo }: KeyRange): { condition: string; params: Record<string, unknown> } {
   const conditions: string[] = []
   const params: Record<string, unknown> = {}

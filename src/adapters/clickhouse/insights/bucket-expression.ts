@@ -12,14 +12,14 @@ export function bucketStartSql(column: string): string {
   return `roundDown(${epochMsSql(column)}, arrayConcat({edges:Array(Int64)}, {later_edges:Array(Int64)}))`
 }
 
-/** SQL of epoch ms of a DateTime64. */
+/** SQL that converts a DateTime64 to epoch ms. */
 export function epochMsSql(column: string): string {
   return `toUnixTimestamp64Milli(${column})`
 }
 
 /**
- * The condition that a row lies within the buckets. It uses the parameters `from` and `end`. It also lets the engine select
- * the days by the sort key.
+ * SQL of the condition that a row's time lies within the buckets. It uses the parameters `from` and `end`, and lets the
+ * engine select the days by the sort key.
  */
 export function isWithinBucketsSql(column: string): string {
   return `${column} >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND ${column} < fromUnixTimestamp64Milli({end:Int64}, 'UTC')`
@@ -34,5 +34,8 @@ export function buildBucketParams({ edges }: Pick<Buckets, 'edges'>): Record<str
   }
 }
 
-/** The server accepts form fields of up to 128 KiB, and a query has up to 10,000 edges of 14 characters. */
+/**
+ * The most edges in one parameter: the server accepts form fields of up to 128 KiB, and a query has up to 10,000 edges of
+ * 14 characters.
+ */
 const edgesPerField = 5_000

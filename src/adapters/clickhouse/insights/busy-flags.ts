@@ -34,7 +34,10 @@ export async function listBusyFlags(
   })
 }
 
-/** See `FlagUsageUpkeep.listDaysOfMovedIds`. Stored calls suffice: each deduplicated call repeats one with its id and day. */
+/**
+ * See `FlagUsageUpkeep.listDaysOfMovedIds`. Searches only stored calls, since each deduplicated call repeats a stored call
+ * with the same distinct id and day.
+ */
 export async function listDaysOfMovedIds(
   client: ClickHouseClient,
   projectId: number,

@@ -1,5 +1,6 @@
-// A tree of conditions in SQL. Conditions on an event's own properties become columns of the innermost query; conditions on
-// today's groups and persons become columns of joined tables. So no text of properties has to pass through a join.
+// Translates a tree of conditions to SQL. Conditions on an event's own properties become columns of the innermost query;
+// conditions on current groups and persons become columns of joined tables. So no property texts have to pass through a
+// join.
 
 import type { Breakdown, Condition, PropertyCondition } from '#core/insights/conditions.ts'
 import type { DateContext } from './date-sql.ts'
@@ -16,11 +17,11 @@ export interface ConditionContext extends DateContext {
 }
 
 export class ConditionSql {
-  /** SQL of the columns of each table, with their names. */
+  /** For each table, the SQL of the columns that the conditions need, each with its name (`… AS name`). */
   readonly tables = new Map<TableName, string[]>()
-  /** Whether the person of today is needed. */
+  /** Whether a condition needs the current person of an event. */
   needsPerson = false
-  /** Whether any flag is read. */
+  /** Whether a condition or breakdown reads a flag. */
   readsFlags = false
   readonly #context: ConditionContext
   readonly #params: QueryParams
@@ -31,7 +32,7 @@ export class ConditionSql {
     this.#params = params
   }
 
-  /** SQL over the columns of `tables` that is 1 or 0. */
+  /** SQL that is 1 or 0 and uses the columns in `tables`. */
   of(condition: Condition, table: TableName = 'events'): string {
     switch (condition.kind) {
       case 'all':
@@ -57,7 +58,7 @@ export class ConditionSql {
     }
   }
 
-  /** SQL of the text that a breakdown shows, '' for none. */
+  /** SQL of an event's text in a breakdown; '' if the event has no value. */
   shown({ source, key }: Breakdown): string {
     // Longer values are truncated, so values with the same beginning count as one value.
     const shownValueSql = (access: PropertyAccess) => `leftUTF8(toString(${access.shown}), ${breakdownCharsMax})`
@@ -72,7 +73,7 @@ export class ConditionSql {
     if (source.kind === 'group') {
       const { groupTypeIndex } = source
       const groupKey = buildGroupColumnSql(groupTypeIndex)
-      // The key counts as a property of the group, and every event of the group has it.
+      // `$group_key` counts as a property of the group; its value is in the group's events.
       if (key === '$group_key') {
         const nameSql = (sql: string) => this.#column('events', sql)
         return this.#test(condition, 'events', buildTextAccess(groupKey, `${groupKey} != ''`, nameSql))
@@ -98,7 +99,7 @@ export class ConditionSql {
     return buildJsonPropertyAccess(column, key, this.#params, sql => this.#column(table, sql))
   }
 
-  /** @returns the column of the table that says whether the condition holds. */
+  /** Adds a column to the table that is 1 if the condition holds. @returns the column's name. */
   #test(condition: PropertyCondition, table: TableName, access: PropertyAccess): string {
     return this.#column(table, buildPropertyTestSql(condition, access, this.#context, this.#params))
   }

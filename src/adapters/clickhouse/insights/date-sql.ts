@@ -1,4 +1,4 @@
-// SQL that finds and compares the instant that a property means, as `core/flags/match/match-date.ts` does.
+// SQL that parses a property's value as a date and compares it, with the same results as `core/flags/match/match-date.ts`.
 
 import { parseDateFilter } from '#core/flags/match/match-date.ts'
 import type { JsonValue } from '#core/json.ts'
@@ -7,7 +7,7 @@ import type { QueryParams } from './query-params.ts'
 
 export interface DateContext {
   readonly timezone: string
-  /** What relative dates count from. */
+  /** The time, in epoch ms, from which relative dates such as `-7d` count. */
   readonly nowMs: number
 }
 
@@ -66,7 +66,8 @@ function instantOfPartsSql(timezone: string, params: QueryParams): string {
   const year = `toString(toInt64OrZero(parts[1]) - 400 * (${cycles}))`
   const orZero = (part: string, zero: string) => `if(${part} = '', '${zero}', ${part})`
   const wall = `concat(${year}, parts[2], ' ', ${orZero('parts[3]', '00:00')}, ${orZero('substring(parts[4], 1, 3)', ':00')}, '.000')`
-  // The engine reads a time that does not exist, such as 30 February or a time that a clock change skips, as another time.
+  // Yields NULL for a time that does not exist, such as 30 February or a time that a clock change skips: the engine parses
+  // it as another time, whose text differs.
   const secondsIn = (zone: string) =>
     bindValueInSql(`toDateTime64OrNull(wall, 3, ${zone})`, 'time', 'if(toString(time) = wall, toInt64(time), NULL)')
   const offset = bindValueInSql(

@@ -6,8 +6,8 @@ import { buildVisibleEventSources } from '../queries/event-sources.ts'
 import { epochMsSql } from './bucket-expression.ts'
 
 /**
- * PostHog begins at the same day. Anyone with the public key can send an event of 1900; without a first day, the range "all"
- * would have too many buckets from then on.
+ * The earliest start of the range "all"; PostHog uses the same day. Anyone with the public key can send an event dated
+ * 1900, from which the range would otherwise have too many buckets.
  */
 const firstDay = '2015-01-01'
 

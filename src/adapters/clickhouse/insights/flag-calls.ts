@@ -1,4 +1,5 @@
-// The calls of one flag as rows to count: calls stored as events, each once, and calls that were deduplicated.
+// Builds the query of one flag's calls as rows to count: calls that are stored as events, each once, and calls that were
+// deduplicated.
 
 import { flagCallEventName } from '#core/processing/deduplicate-flag-calls.ts'
 import type { ExposureQuery, FlagExposure, FlagUsageQuery } from '#ports/events/insight-queries.ts'
@@ -14,8 +15,8 @@ export interface FlagCallRows {
 }
 
 /**
- * Deduplicated calls are joined to persons only if the flag has such calls. @param importJobIds of imported calls, includes
- * only the calls of these jobs; includes all when absent.
+ * Joins deduplicated calls to persons only if the flag has such calls. @param importJobIds if given, imported calls of all
+ * other jobs are left out.
  */
 export async function buildFlagCallRows(
   client: ClickHouseClient,
@@ -46,8 +47,8 @@ const onDays = `toDate32(timestamp) BETWEEN ${daySql('{from:Int64}')} AND ${dayS
 const deduplicatedWithin = `project_id = {project:UInt32} AND ${isWithinBucketsSql('timestamp')} AND feature_flag = {flag:String}`
 
 /**
- * The same rows for all events with these names that name the flag. The value is the variant, or the flag's answer where an
- * event names no variant. Uses the parameters of `buildFlagCallRows`.
+ * SQL of rows like those of `buildFlagCallRows`, from the events with these names that name the flag. The value is the
+ * variant, or the flag's answer if an event names no variant. Uses the same parameters.
  */
 function variantRowsSql(eventNames: readonly string[], importJobIds: readonly number[]): string {
   const variant = jsonTextSql('$feature_flag_variant_key')
@@ -66,8 +67,8 @@ function jobConditionSql(importJobIds: readonly number[] | undefined): string {
 /**
  * A deduplicated call stores no person: it repeats a stored call with the same distinct id and UTC day, and has the person
  * of that call. If it was later stored after all, because the project had stopped deduplicating when the call was sent
- * again, it counts as stored. If the stored call was sent again as a call of another flag and so replaced, callers are
- * distinguished by distinct id alone.
+ * again, it counts as stored. If the stored call no longer exists, because it was sent again as a call of another flag, the
+ * distinct id stands for the person.
  */
 const deduplicatedCalls = `SELECT timestamp, value, if(o.is_overridden, o.person_id, c.stored_person_id) AS person
   FROM (
@@ -92,7 +93,7 @@ const deduplicatedCalls = `SELECT timestamp, value, if(o.is_overridden, o.person
   ) AS o USING (distinct_id)`
 
 /**
- * The flag and the answer that an event's properties name, equal to the result of `readFlagCall`
+ * SQL of the flag, and of the answer, that an event's properties name, with the same results as `readFlagCall`
  * (core/processing/deduplicate-flag-calls.ts). The regular expressions are for properties that this engine's parser refuses
  * because they contain a number of 30 digits.
  */
@@ -116,15 +117,19 @@ function jsonTextSql(key: string): string {
  */
 const exposureEventName = '$experiment_exposure'
 
-/** See `InsightQueries.countExposures`: every person once, by the first call or exposure event with a variant. */
+/**
+ * See `InsightQueries.countExposures`. Counts every person once, at the time of the first call or exposure event with a
+ * variant.
+ */
 export async function countExposures(
   client: ClickHouseClient,
   query: ExposureQuery,
   signal: AbortSignal,
 ): Promise<FlagExposure> {
   const rows = await buildFlagCallRows(client, query, signal, query.importJobIds)
-  // Reading the properties of calls is expensive. Only the calls of rules name a variant; for other calls, the answer is
-  // the variant. A deduplicated call of a rule repeats a stored call of its day with the same variant.
+  // Reading the properties of calls is expensive, so it is done only for flags with rules: only their calls name a variant;
+  // for other flags, the answer is the variant. A deduplicated call of a rule repeats a stored call of its day with the
+  // same variant.
   const exposures = query.isOfRules
     ? variantRowsSql([flagCallEventName, exposureEventName], query.importJobIds)
     : `${rows.sql} UNION ALL ${variantRowsSql([exposureEventName], query.importJobIds)}`

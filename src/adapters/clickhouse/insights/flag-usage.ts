@@ -1,5 +1,5 @@
-// Answers the usage of a flag from cached counts per bucket, and from the calls where no valid count is cached. A count is
-// valid while the arrivals recorded for the bucket's UTC days equal the arrivals recorded before it was counted
+// Computes the usage of a flag from cached counts per bucket, and from the calls for buckets without a valid cached count.
+// A count is valid while the arrivals recorded for the bucket's UTC days equal the arrivals recorded before it was counted
 // (`writing/flag-arrivals.ts`).
 
 import { type FlagUsage, rankFlagUsage, type UsageCell } from '#core/insights/flag-usage.ts'
@@ -11,8 +11,8 @@ import { bucketStartSql } from './bucket-expression.ts'
 import { buildFlagCallRows } from './flag-calls.ts'
 
 /**
- * The most values of a bucket that are counted separately; all others count as one, so that made-up values cannot make
- * an answer large.
+ * The most values of a bucket that are counted separately; all further values are counted as one, so that made-up values
+ * cannot make an answer large.
  */
 const countedValuesMax = 1_000
 /** The most values of a bucket that are cached separately; anyone with the project's key may make up more. */
@@ -146,7 +146,10 @@ export async function cacheUsage(
   )
 }
 
-/** The sum of the arrivals on the UTC days between two times, as text. */
+/**
+ * @returns a function that sums the arrivals on the UTC days between two times; the sum is a text, since it may exceed a
+ * number.
+ */
 async function readArrivalSums(
   client: ClickHouseClient,
   projectId: number,

@@ -1,14 +1,14 @@
-// SQL that reads a property of a JSON text, or a flag of an event, as the engine reads it. The differences from our own
-// reading are listed in docs/wire/private-api.md 11.1.
+// SQL that reads a property of a JSON text, or a flag of an event, with the engine's own functions. The differences from
+// our own parser are listed in docs/wire/private-api.md 11.1.
 
 import type { QueryParams } from './query-params.ts'
 
 export interface PropertyAccess {
-  /** SQL that is true when there is such a property. */
+  /** SQL that is true when the property exists. */
   readonly isPresent: string
   /** SQL of the value's text, in the form of docs/wire/evaluation.md 0. */
   readonly text: string
-  /** SQL of the text for breakdowns, which writes numbers by value (`1.0` as 1, `-0.0` as 0); '' when absent or null. */
+  /** SQL of the text in breakdowns, where equal numbers have one text (`1.0` as 1, `-0.0` as 0); '' when absent or null. */
   readonly shown: string
   /** SQL of the type: `String`, `Int64`, `UInt64`, `Double`, `Bool`, `Null`, `Array` or `Object`. */
   readonly type: string
@@ -68,13 +68,16 @@ export function buildTextAccess(text: string, isPresent: string, name: NameSql):
   return { isPresent, text, shown: text, type: `'String'`, number: '0.', name }
 }
 
-/** Names a value for one expression, which computes it once. An alias would be computed wherever it is used. */
+/**
+ * Gives a value a name within one SQL expression, so that the value is computed once. An alias would be computed wherever
+ * it is used.
+ */
 export function bindValueInSql(value: string, name: string, sql: string): string {
   return `arrayMap(${name} -> ${sql}, [${value}])[1]`
 }
 
 /**
- * A character class of what may surround a date or a version without being part of it: the characters that `trim` removes.
+ * A character class of the blanks that may surround a date or a version: the characters that JavaScript's `trim` removes.
  */
 export const blanks =
   '[\\\\t-\\\\r \\\\x{a0}\\\\x{1680}\\\\x{2000}-\\\\x{200a}\\\\x{2028}\\\\x{2029}\\\\x{202f}\\\\x{205f}\\\\x{3000}\\\\x{feff}]'
@@ -87,7 +90,8 @@ const numberWord = '^[+-]?(?i:inf|infinity|nan)$'
 
 /** SQL of a double: the value of a JSON number, or of a text that means a number; NULL for anything else. */
 export function buildNumberSql({ type, text, number, name }: PropertyAccess): string {
-  // The engine reads long numbers exactly only from JSON, so this makes a JSON number, which needs a digit at each end.
+  // The engine parses long numbers exactly only in JSON, so this writes a JSON number, which must begin and end with a
+  // digit.
   const json = `replaceRegexpOne(replaceRegexpOne(${text}, '^[+]?(-?)', '\\\\10'),
     '^(-?)0*([0-9]+)(?:[.]([0-9]*))?([eE].*)?$', '\\\\1\\\\2.\\\\30\\\\4')`
   const inexact = `toFloat64OrNull(trim(LEADING '+' FROM ${text}))`

@@ -1,4 +1,5 @@
-// A condition on one property in SQL, equal to `core/flags/match` on every value that the engine reads as we do.
+// SQL of a condition on one property. It has the same result as `core/flags/match` for every value that the engine parses
+// as we do.
 
 import { toAsciiFoldedText, toFoldedText } from '#core/flags/match/fold-text.ts'
 import { compilePropertyMatch, toNumber } from '#core/flags/match/match-property.ts'
@@ -36,7 +37,7 @@ export function matchesWhenAbsent({ operator, value, matchingVersion: propertyMa
 
 function matchSql(condition: Condition, access: PropertyAccess, context: DateContext, params: QueryParams): string {
   const { operator, value } = condition
-  // JavaScript can find half of a surrogate pair inside a text; the engine's strings cannot hold such a half.
+  // Half of a surrogate pair, which JavaScript could find inside a text, cannot be sent to the engine.
   if (!toComparableText(value).isWellFormed()) throw new UnsupportedPattern()
   if (operator === 'is_set') return '1'
   if (operator === 'is_not_set' || value === null) return '0'
@@ -84,7 +85,7 @@ function compareTextSql(condition: Condition, { text, type }: PropertyAccess, pa
 /** The most strings that the engine searches for at once. */
 const soughtTextsMax = 255
 
-/** Does not use a parameter for each string: the server accepts only a thousand parameters in a query. */
+/** Sends the strings as lists, since the server accepts only a thousand parameters in a query. */
 function containsAnySql(text: string, parts: readonly string[], params: QueryParams): string {
   if (parts.includes('')) return '1'
   const found = ['0']
@@ -117,7 +118,9 @@ function isTruthy(value: JsonValue): boolean {
   return value === true || (typeof value === 'string' && value.toLowerCase() === 'true')
 }
 
-/** A pattern or a text outside the limits of flags matches nothing, negated or not. */
+/**
+ * SQL that is 1 or 0. If the pattern or the text exceeds the limits for flags, the result is 0 for both values of `wanted`.
+ */
 function matchRegexSql(pattern: string, wanted: boolean, text: string, params: QueryParams): string {
   const regex = compileFlagRegex(pattern)
   if (!regex.ok) return '0'
@@ -128,7 +131,7 @@ function matchRegexSql(pattern: string, wanted: boolean, text: string, params: Q
   return `${isShort.join(' AND ')} AND match(${text}, ${params.text(`(?-s)${re2Pattern}`)}) = ${wanted ? 1 : 0}`
 }
 
-/** Undefined for an operator that does not compare numbers. */
+/** SQL of a comparison of numbers; undefined for an operator that does not compare numbers. */
 function compareNumberSql(
   { operator, value }: Condition,
   access: PropertyAccess,
@@ -188,7 +191,7 @@ function toSortableNumbers(numbers: readonly bigint[]): string {
   return numbers.map(number => String(number).padStart(numberDigits, '0')).join('')
 }
 
-/** Numbers come before texts, in the order of their size; leading zeros break ties. */
+/** Writes the identifiers as a text that sorts like them: numbers before texts and by size; leading zeros break ties. */
 function toSortableIdentifiers(identifiers: readonly string[]): string {
   return identifiers
     .map(text => {

@@ -12,7 +12,9 @@ export class QueryParams {
     this.#prefix = prefix
   }
 
-  /** @returns the placeholder. Equal values share one, so that the engine computes an expression of them only once. */
+  /**
+   * @returns the placeholder. Equal values share a placeholder, so that the engine computes equal expressions only once.
+   */
   text(value: string): string {
     return this.#add('String', value)
   }
@@ -21,7 +23,7 @@ export class QueryParams {
     return this.#add('Float64', value)
   }
 
-  /** @returns SQL of an array. Long lists are sent in several fields, since each field has a limit. */
+  /** @returns SQL of an array. A long list is sent in several form fields, since the server limits the size of a field. */
   list(type: 'String' | 'UUID', values: readonly string[]): string {
     const lists = splitIntoLists(values, value => value.length + 4)
     if (lists.length === 0) return `CAST([], 'Array(${type})')`

@@ -1,5 +1,5 @@
-// Counts one series of a trend. One query usually suffices; another is needed when flags are only in the column `flags` (a
-// map), and when a breakdown has so many values that they cannot all be aggregated here.
+// Counts one series of a trend. One query usually suffices; another is needed when some events have flags only in the
+// column `flags` (a map), or when a breakdown has more values than can be combined here.
 
 import { ClickHouseError } from '@clickhouse/client'
 import { readRowsInSlices } from '#adapters/clickhouse/queries/rows-in-slices.ts'
@@ -50,7 +50,10 @@ async function hasWideFlags(client: ClickHouseClient, query: TrendCountQuery, si
   return rows.length > 0
 }
 
-/** The server accepts form fields of up to 128 KiB, and the query is one field. The text around the source is short. */
+/**
+ * The most bytes of the trend's source in a query. The server accepts form fields of up to 128 KiB, and the whole query is
+ * one field; the rest of its text is short.
+ */
 const sourceBytesMax = 120 * 1024
 
 /** @throws TooManyConditions */
@@ -79,7 +82,8 @@ async function countIn(
     : await readTop(client, query, source, signal)
   const shown = new Set([...ranked, createEmptyValue(query)].map(value => JSON.stringify(value)))
   const isCut = !all.isWhole || all.cells.some(({ value }) => !shown.has(JSON.stringify(value)))
-  // Query again unless figures can be added: persons and percentiles of single values cannot be combined.
+  // Values outside the ranking share one line. If their figures cannot be added, such as persons or percentiles, query
+  // again.
   if (!isCut || (all.isWhole && isAdditiveMath(math))) return buildTrendLines(query, all.cells, ranked)
   const { cells } = await read(ranked)
   return buildTrendLines(query, cells, ranked)
@@ -88,7 +92,7 @@ async function countIn(
 interface ReadOptions {
   readonly query: TrendCountQuery
   readonly source: TrendSource
-  /** When given, all other values are combined. */
+  /** The values to count separately, while all other values are combined; undefined to count every value separately. */
   readonly values: readonly BreakdownValue[] | undefined
   readonly signal: AbortSignal
 }
@@ -100,7 +104,7 @@ async function readCells(
   const count = query.breakdown?.by.length ?? 0
   const columns = listValueColumns(count)
   const kept = new QueryParams('kept_')
-  // Events without any value have a separate line.
+  // Events without any value always have a separate line.
   const keptTexts = [...(values ?? []), createEmptyValue(query)].map(joinValue)
   const isKept = `${joinValueSql(columns)} IN (${kept.list('String', keptTexts)})`
   const shown = columns.map(column => (values === undefined ? column : `if(is_kept, ${column}, '')`))
@@ -154,7 +158,7 @@ function listValueColumns(count: number): string[] {
   return Array.from({ length: count }, (_, index) => `value_${index}`)
 }
 
-/** Joins the parts of a value (one or two) into one text; different values have different texts. */
+/** Joins the one or two parts of a breakdown value into one text; different values have different texts. */
 function joinValue(value: BreakdownValue): string {
   return value.map(text => `${Buffer.byteLength(text)}:${text}`).join('')
 }
@@ -163,7 +167,7 @@ function joinValueSql(columns: readonly string[]): string {
   return `concat('', ${columns.map(column => `toString(length(${column})), ':', ${column}`).join(', ')})`
 }
 
-/** SQL of a figure, and of the number of values from which it was computed. */
+/** SQL of a figure (`figure`), and of the number of rows from which it is computed (`weight`). */
 function figureSql(math: TrendMath): { figure: string; weight: string } {
   switch (math.kind) {
     case 'events':

@@ -1,13 +1,13 @@
-// Combines the figures of buckets and values into the lines of a trend.
+// Combines the figures of single buckets and breakdown values into the lines of a trend.
 
 import type { TrendMath } from '#core/insights/trends-query.ts'
 import type { BreakdownValue, TrendCountQuery, TrendLine } from '#ports/events/insight-queries.ts'
 
-/** The figure of one bucket and value. */
+/** The figure of one breakdown value in one bucket. */
 export interface TrendCell {
   readonly bucket: number
   readonly value: BreakdownValue
-  /** The figure; figures of several values are added or compared. */
+  /** The count or aggregate of this cell; for an average, the sum, which is divided by `weight` when it is shown. */
   readonly figure: number
   readonly weight: number
 }
@@ -22,7 +22,7 @@ export function rankBreakdownValues(
   limit: number,
 ): BreakdownValue[] {
   const totals = new Map<string, { value: BreakdownValue; total: number }>()
-  // In the order of the buckets, so that equal figures have equal sums.
+  // Adds in the order of the buckets, so that values with equal figures get exactly equal sums.
   for (const { value, figure, weight } of cells.toSorted((a, b) => a.bucket - b.bucket)) {
     if (value.every(text => text === '')) continue
     const key = JSON.stringify(value)
@@ -42,8 +42,8 @@ function compareBytes(a: BreakdownValue, b: BreakdownValue): number {
 }
 
 /**
- * Lines in the order of `ranked`, then (unless ranked) the line of events without a value, then one line `other` for
- * all remaining values.
+ * Builds the lines in the order of `ranked`, then the line of events without a value (unless it is ranked), then one line
+ * `other` for all remaining values.
  */
 export function buildTrendLines(
   query: TrendCountQuery,

@@ -65,8 +65,8 @@ export function buildTrendSource(query: TrendCountQuery, reading: Pick<Condition
 }
 
 /**
- * SQL of one row: whether some events of a trend have flags only in the map `flags`. It uses `buildBucketParams` and
- * `project`.
+ * SQL that returns a row if some events of the trend have flags only in the map `flags`. It uses the parameters of
+ * `buildBucketParams`, and `project`.
  */
 export function buildQueryOfFlagsInMapOnly(query: TrendCountQuery): string {
   return `SELECT 1 FROM ${buildVisibleEventSources(query).copies}
@@ -90,13 +90,14 @@ function listCountedColumns({ math }: TrendCountQuery): string[] {
   return math.kind === 'numbers' ? ['number_value AS counted'] : []
 }
 
-/** Larger numbers are ignored, so that no sum exceeds the range of a number. */
+/** Numbers with a larger magnitude are ignored, so that no sum exceeds the range of a double. */
 const magnitudeMax = '1e300'
 
 /** SQL of a property's value if it is a number or a text that means a number; NULL for anything else. */
 function numberSql(property: string, params: QueryParams): string {
   const value = buildNumberSql(buildJsonPropertyAccess('properties', property, params, sql => sql))
   const isCounted = `abs(${value}) <= ${magnitudeMax}`
-  // The engine's min and max include the hidden value of a NULL: an infinity there would make them NaN.
+  // Replaces ignored values by 0 before they become NULL: the engine's min and max include the hidden value of a NULL, and
+  // an infinity there would make them NaN.
   return `if(${isCounted}, toNullable(if(${isCounted}, assumeNotNull(${value}), 0)), NULL)`
 }

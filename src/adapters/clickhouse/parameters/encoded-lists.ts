@@ -1,14 +1,21 @@
-// Turns long lists into query parameters: lists of event identities, with conditions on them, and lists of other items.
+// Encodes long lists as query parameters: lists of event identities, with SQL conditions that select them, and lists of
+// other items.
 
 import type { EventIdentity } from '#core/events/stored-event.ts'
 import { dayMs } from '#core/time.ts'
 import { splitIntoLists } from './split-into-lists.ts'
 
-/** Base64 turns this into 120,000 characters, and the server accepts form fields of up to 128 KiB. */
+/**
+ * The most bytes of JSON in one form field: in Base64, they become 120,000 characters, and the server accepts fields of up
+ * to 128 KiB.
+ */
 const fieldBytesMax = 90_000
 
 export interface IdentityConditions {
-  /** Conditions on events: the sort key finds the granules, the uuid selects which of their rows to read in full. */
+  /**
+   * SQL conditions that select the identities: the sort key finds the granules, the uuid selects which of their rows to
+   * read in full.
+   */
   readonly prewhere: string
   readonly where: string
   /** A query that returns the distinct ids of the identities. */
@@ -25,7 +32,7 @@ export interface EncodedList {
 }
 
 /**
- * The items travel as JSON, which the engine reads as a column (`materialize`). A constant array of tuples would be copied
+ * Encodes the items as JSON, which the engine reads as a column (`materialize`). A constant array of tuples would be copied
  * and hashed as a literal at every place that uses it, which would take the engine four times as long. The JSON is in
  * base64, because parameters are escaped and a text with many escapes would not fit into its field.
  * @param type the engine's type of an item. @param items at least one.

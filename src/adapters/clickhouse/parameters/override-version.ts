@@ -1,7 +1,8 @@
-// The stored version of a person-id override.
+// Computes the version with which a person-id override is stored.
 
 /**
- * Versions of a distinct id start again at 0 when its person is erased, while rows with the earlier versions may still be
- * stored. So each erasure in a project raises all later versions above every earlier version.
+ * When a person is erased, the versions of its distinct ids start again at 0, while rows with earlier, higher versions may
+ * still be stored. So each erasure in a project adds this number to all later versions, which puts them above every earlier
+ * version.
  */
 export const versionsPerErasure = 2 ** 28

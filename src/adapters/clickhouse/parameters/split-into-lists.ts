@@ -1,9 +1,12 @@
 // Splits long lists of query parameters over several form fields, since the server accepts at most 128 KiB per field.
 
-/** A UTF-16 unit takes three bytes at most, or two when it is escaped. */
+/** The most characters of a list in one form field: each takes at most three bytes, or two when it is escaped. */
 const listCharsMax = 40_000
 
-/** @param charsOf how many characters an item takes in a field. @param charsMax of a list. */
+/**
+ * @param charsOf returns how many characters an item takes in a form field. @param charsMax the most characters of one
+ * list.
+ */
 export function splitIntoLists<Item>(
   items: Iterable<Item>,
   charsOf: (item: Item) => number,

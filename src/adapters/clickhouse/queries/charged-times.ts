@@ -1,6 +1,7 @@
-// Finds when events that are sent again were charged, thousands in one query. The worker asks before it inserts, so this
-// has to be cheap: nearly always there is no copy, and then only the uuids of a few granules are read. It uses the
-// connection of the inserts, so that queries of API clients, however many, do not delay the worker.
+// Finds the times at which events that are sent again were first charged, for thousands of events in one query. The worker
+// asks for them before each insert, so this has to be cheap: nearly always there is no stored copy, and then only the uuids
+// of a few granules are read. It uses the connection of the inserts, so that queries of API clients, however many, do not
+// delay the worker.
 
 import { ClickHouseError } from '@clickhouse/client'
 import { isStorableTime } from '#core/events/storable-time.ts'
@@ -12,7 +13,7 @@ import { type ClickHouseClient, type ClickHouseClients, readRows } from '../conn
 import { encodeIdentities } from '../parameters/encoded-lists.ts'
 import { splitIntoLists } from '../parameters/split-into-lists.ts'
 
-/** No captured event has a longer name or distinct id. */
+/** The longest name or distinct id that a captured event can have. */
 const textCharsMax = 1000
 /** The characters that an identity takes in addition to its texts. */
 const charsPerIdentity = 60
@@ -43,7 +44,7 @@ async function addChargedTimes(
     const rows = await clients.write((client, database) => queryChargedTimes(client, database, identities))
     for (const row of rows) times.set(buildIdentityKey(toIdentity(row)), Number(row[5]))
   } catch (error) {
-    // Only a timeout that the server reports: a server that does not answer at all is down, however small the query.
+    // Only a timeout that the server itself reports means a too large query: a server that does not answer at all is down.
     const tooMuch = error instanceof PortError && error.code === 'timeout' && error.cause instanceof ClickHouseError
     if (!tooMuch || identities.length <= halvedAbove) throw error
     const middle = identities.length >> 1

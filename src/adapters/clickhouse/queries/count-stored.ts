@@ -9,7 +9,10 @@ import { encodeIdentities } from '../parameters/encoded-lists.ts'
 import { splitIntoLists } from '../parameters/split-into-lists.ts'
 
 const tables = ['events', 'events_pending'] as const
-/** Above these limits, looking for uuids would read more of the table than looking for identities. */
+/**
+ * A batch with more days or names than this is looked up by whole identities at once: looking for uuids would read more of
+ * the table.
+ */
 const daysMax = 2
 const namesMax = 50
 const uuidsPerField = 3_000
@@ -44,7 +47,7 @@ interface AskedUuids {
   readonly params: Record<string, unknown>
 }
 
-/** @returns null when the sort key would exclude too few rows. */
+/** @returns conditions that find stored rows with these uuids; null when the sort key would exclude too few rows. */
 function encodeUuids(projectId: number, { days, names, distinctIds, uuids }: BatchSummary): AskedUuids | null {
   if (days.length > daysMax || names.length > namesMax) return null
   const ids = (distinctIds ?? []).map(id => id.toWellFormed())
@@ -76,7 +79,10 @@ function splitUuids(uuids: string): string[] {
   return lists
 }
 
-/** Whether any stored event has one of the uuids, days and names; it may be none of the batch's events. */
+/**
+ * Whether any stored event has one of the uuids, one of the days and one of the names. It may still be an event of another
+ * batch.
+ */
 async function isAnyStored(
   client: ClickHouseClient,
   { prewhere, where, params }: AskedUuids,

@@ -1,18 +1,17 @@
-// Finds the person that an event counts for. A row keeps the person that its distinct id had when the row was stored; a
-// merge moves the distinct id to another person and leaves an override. Every query that returns, filters or counts persons
+// Finds the current person of an event. A row keeps the person that its distinct id had when the row was stored; when a
+// merge moves the distinct id to another person, it stores an override. Every query that returns, filters or counts persons
 // uses this.
 
 import { fillingMessage } from '../connection/clickhouse-errors.ts'
 import { type EventSources, visibleEvents } from './event-sources.ts'
 
 /**
- * Builds a query of events, each identity once, with the person of today as `person`.
+ * Builds a query of events, each identity once, with the current person as `person`.
  * @param columns columns and aliased expressions to read of each event; must include `distinct_id`.
  * @param conditions `WHERE …`, or `PREWHERE … WHERE …`, on events as they are stored.
- * @param distinctIds a query of the distinct ids that the events can have. It limits which overrides are read; without it,
- * all overrides of the project are read.
- * @param events from `buildVisibleEventSources`.
- * The query takes the parameter `project`, and the conditions have to include the project.
+ * @param distinctIds a query of the distinct ids that the events can have. It limits which overrides are read; if absent,
+ * all overrides of the project are read. @param events the result of `buildVisibleEventSources`. The query takes the
+ * parameter `project`, and the conditions have to include the project.
  */
 export function eventsWithPersonsSql(
   columns: string,
@@ -30,8 +29,8 @@ export function eventsWithPersonsSql(
 }
 
 /**
- * A condition for queries of `persons` and `groups`: true once the mirror is filled. Until then, the query fails with what
- * becomes a `MirrorFillingError`, since a count of a partial mirror would be wrong without any sign of it.
+ * A condition for queries of the tables `persons` and `groups` (the mirror): true once they are filled. Until then, the
+ * query fails, which becomes a `MirrorFillingError`: a count from partial tables would be wrong, and nothing would show it.
  * @param database given if the connection uses another database.
  */
 export function requireFilledMirrorSql(database?: string): string {

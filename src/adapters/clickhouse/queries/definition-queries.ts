@@ -1,12 +1,15 @@
 // Lists the names of a project's events and properties. The names exist only in the stored rows: all event names are read
-// by the sort key, property names from the newest events or some groups. `property-values.ts` lists values.
+// by the sort key; property names are read from the newest events, or from some groups. `property-values.ts` lists values.
 
 import type { EventName, PropertyName } from '#core/capture/event-and-property-names.ts'
 import type { EventNameField, EventNameQuery, PropertyNameQuery } from '#ports/events/event-queries.ts'
 import { type ClickHouseClient, readRows } from '../connection/clickhouse-clients.ts'
 import { requireFilledMirrorSql } from './current-persons.ts'
 
-/** A client that sends a new name with each event must not fill the memory: further names are left out. */
+/**
+ * The most names that a list has; further names are left out. Otherwise a client that sends a new name with each event
+ * could fill the memory.
+ */
 const namesMax = 100_000
 
 const orderColumns: Readonly<Record<EventNameField, string>> = {
@@ -16,7 +19,7 @@ const orderColumns: Readonly<Record<EventNameField, string>> = {
   count: 'count()',
 }
 
-/** See `EventQueries.listEventNames`. Copies of an event have one name, so nothing is deduplicated. */
+/** See `EventQueries.listEventNames`. All copies of an event have the same name, so nothing is deduplicated. */
 export async function listEventNames(
   client: ClickHouseClient,
   { projectId, search, order = { by: 'name', isDescending: false }, limit, offset }: EventNameQuery,
@@ -94,7 +97,7 @@ export async function listPropertyNames(
   }
 }
 
-/** A query that returns the properties to look at as `text`, each with its `event`. */
+/** SQL of a query that returns property texts to search as `text`, each with the name of its event as `event`. */
 function sampleSql({ kind, events = [], onlyOfEvents }: PropertyNameQuery): string {
   if (typeof kind === 'object')
     return `SELECT '' AS event, properties AS text FROM groups FINAL

@@ -1,4 +1,4 @@
-// The filters of a list of events as conditions in SQL. A caller's values are always query parameters.
+// Translates the filters of a list of events to SQL conditions. A caller's values are always sent as query parameters.
 
 import { isUuid } from '#core/events/uuid.ts'
 import { type JsonValue, readJsonNumber, toComparableText } from '#core/json.ts'
@@ -7,13 +7,13 @@ import { timeParamSql } from '../parameters/time-param.ts'
 
 export interface EventFilter {
   readonly conditions: string[]
-  /** Bounds of an event's day, and conditions that hold for all copies of an identity or for none of them. */
+  /** Conditions on an event's day, and conditions that hold for either all or none of the copies of an identity. */
   readonly keyConditions: string[]
   readonly personId: string | undefined
   readonly params: Record<string, unknown>
 }
 
-/** Distinguishes events that have the same time and uuid. */
+/** SQL of a number that puts events with the same time and uuid in a fixed order. */
 export const tieBreak = 'sipHash64(event, distinct_id)'
 
 /** @returns null when nothing can match because an id is not a UUID. */
@@ -26,8 +26,8 @@ export function buildEventFilter(query: Omit<EventQuery, 'limit'>): EventFilter 
     Object.assign(params, values)
   }
   /**
-   * Copies of one identity may have different times of the same day. So the condition on the day applies to every copy, the
-   * condition on the time only to the copy that FINAL chooses.
+   * Copies of one identity may have different times on the same day. So the condition on the day is applied to every copy,
+   * but the condition on the time only to the copy that FINAL chooses.
    */
   const addTimeCondition = (operator: '<' | '<=' | '>' | '>=', name: string, ms: number) => {
     addCondition(conditions, `timestamp ${operator} ${timeParamSql(name)}`, { [name]: ms })
@@ -60,7 +60,7 @@ export function buildEventFilter(query: Omit<EventQuery, 'limit'>): EventFilter 
   return { conditions: [...keyConditions, ...conditions], keyConditions, personId: query.personId, params }
 }
 
-/** Strings compare by value, everything else by its JSON text; an absent property equals nothing. */
+/** Compares strings by value and everything else by its JSON text; an absent property equals nothing. */
 function propertyEqualsSql(key: string, texts: string): string {
   return `JSONHas(properties, {${key}:String}) AND if(
     JSONType(properties, {${key}:String}) = 'String',

@@ -1,5 +1,6 @@
-// Reads the stored events of persons and groups, from which a fold rebuilds persons and groups. Every copy of an event is
-// read (no FINAL), since each was processed. Events are not sorted by distinct id, so each call scans the project's events.
+// Reads the stored events of persons and groups, from which a fold rebuilds these persons and groups. Every copy of an
+// event is read (no FINAL), since each was processed. Events are not sorted by distinct id, so each call scans the
+// project's events.
 
 import type { Lane } from '#core/events/captured-event.ts'
 import { groupEventNames, mergeEventNames } from '#core/events/event-names.ts'
@@ -13,7 +14,7 @@ import { encodeList } from '../parameters/encoded-lists.ts'
 import { jobCondition } from './imported-counts.ts'
 import { readRowsInSlices } from './rows-in-slices.ts'
 
-/** The queries are the worker's own and do not wait for queries of users. */
+/** These queries are only for the worker and do not wait in the queues of users' queries. */
 export function createEventHistoryQueries(clients: Pick<ClickHouseClients, 'read'>): EventHistory {
   const ask = <Row>(query: string, params: Record<string, unknown>, check?: (row: Row) => void) =>
     clients.read(async (client, signal) => {
@@ -85,9 +86,9 @@ export function createEventHistoryQueries(clients: Pick<ClickHouseClients, 'read
   }
 
   /**
-   * Reads the events that write or link something, and the first and the earliest event of each kind: no other event that
-   * writes nothing can have created the person or made it older. The events of each kind are found without reading
-   * properties.
+   * Reads the events that change properties or link persons. Of the other events, reads only the first and the earliest of
+   * each kind, since no later one can have created the person or made it older. The events of each kind are found without
+   * reading properties.
    */
   async function readPersonRows(project: number, distinctIds: readonly string[]): Promise<readonly HistoryRow[]> {
     if (distinctIds.length === 0) return []
@@ -95,7 +96,8 @@ export function createEventHistoryQueries(clients: Pick<ClickHouseClients, 'read
     const rows = `FROM events PREWHERE project_id = {project:UInt32} AND distinct_id IN (SELECT ${asked.sql})`
     const params = { project, ...asked.params }
     const fields = fieldsSql("''", "'{}'")
-    // Runs first, so that a row stored between the two queries is seen at least by the second, which reads its changes.
+    // This query runs first, so that a row that is stored between the two queries is found at least by the second, which
+    // reads the row's changes.
     const ofKinds = await ask(
       `SELECT argMin(${fields}, (created_at, log_stream, log_offset)), argMin(${fields}, ${sentAtSql}) ${rows}
         GROUP BY distinct_id, import_job_id, import_partition, historical_migration, person_mode, lane = 'ai', erasures_before
@@ -189,8 +191,8 @@ function fieldsSql(linkedId: string, changes: string): string {
 
 /**
  * SQL of the properties with these keys, as JSON text. The engine writes parsed values in its own form, so its text is used
- * only where it equals the client's text. In any other case (a key that occurs twice or within a value or has an escape,
- * numbers like 1.0, spaces), the result is the text of all properties.
+ * only where it equals the client's text. In any other case (a key that has an escape, occurs twice or occurs within a
+ * value; numbers like 1.0; spaces), the result is the text of all properties.
  */
 function changesSql(keys: readonly string[]): string {
   const keyCountSql = (key: string) => `countSubstrings(properties, '"${key}"')`
@@ -209,7 +211,7 @@ function changesSql(keys: readonly string[]): string {
     properties)`
 }
 
-/** The escapes by which a letter, or a dollar sign, of a key may be written. */
+/** The beginnings of the JSON escapes with which the letters and the dollar sign of a key can be written. */
 const escapedAscii = [2, 3, 4, 5, 6, 7].map(digit => `'\\\\u00${digit}'`).join(', ')
 
 const typeNameSql = textPropertySql('$group_type')

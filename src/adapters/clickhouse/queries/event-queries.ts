@@ -21,10 +21,15 @@ export interface EventPage {
   readonly next: EventCursor | null
 }
 
-/** Expressions that identify one event within its project: the sort key without the project, in the same order. */
+/**
+ * SQL of the columns that identify an event within its project: those of the sort key without the project, in the same
+ * order.
+ */
 const identity = 'toDate32(timestamp), event, distinct_id, uuid'
 
-/** Bounds the texts of one page, which only its first event may exceed. A thousand usual events stay below it. */
+/**
+ * The most bytes of texts on one page; only a single first event may exceed this. A thousand usual events stay below it.
+ */
 const pageBytesMax = 4 * 1024 * 1024
 
 /** One page; see `EventQueries.listEvents`. */
@@ -62,7 +67,7 @@ async function findPlaces(
   const { personId, params, order } = filter
   const conditions = `WHERE ${filter.conditions.join(' AND ')}`
   const columns = 'timestamp, event, distinct_id, uuid'
-  // The overrides are joined only for a filter by person.
+  // Overrides of persons are joined only if the list is filtered by person.
   const events =
     personId === undefined
       ? `${seen.once} ${conditions}`
@@ -83,8 +88,8 @@ async function findPlaces(
 }
 
 /**
- * Returns as many places as fit on a page, at least one. It reads only lengths, for every copy. It does not use FINAL,
- * which would first gather the texts of a whole block.
+ * Returns as many of the places as fit on a page, at least one. Reads only the lengths of texts, of every copy, and does
+ * not use FINAL, which would first gather the texts of a whole block.
  */
 async function selectFittingPlaces(
   client: ClickHouseClient,
@@ -177,13 +182,13 @@ function toCursor({ timestampMs, uuid, tieBreak: tie }: Place): EventCursor {
   return { timestampMs, uuid, tieBreak: tie }
 }
 
-/** How many rows the first window of a list has at least, and how much each next window grows. */
+/** The least number of rows in a list's first window of days, and the factor by which each next window is larger. */
 const windowRowCountFirst = 200_000
 const windowGrowth = 4
 
 /**
- * Yields the days that may have matching events, in the order of the list, in ever larger windows: deduplication costs per
- * row, and the newest days nearly always fill a page. Only the sort key is read to find the days and their row counts,
+ * Yields the days that may have matching events, in the order of the list, in ever larger windows: deduplication takes time
+ * per row, and the first days nearly always fill a page. Only the sort key is read to find the days and their row counts,
  * copies included.
  */
 async function* listDayWindows(

@@ -1,6 +1,6 @@
 // The rows that a query of events reads: those of the table `events`, or also the pending rows of one import job, as if the
-// job were published (docs/decisions/0079). A query for one or the other kind differs only in which of these SQL texts it
-// contains.
+// job were published (docs/decisions/0079). Queries of the two kinds of rows differ only in which of these SQL texts they
+// contain.
 
 import assert from 'node:assert/strict'
 import { firstImportJobId } from '#core/imports/import-job.ts'
@@ -11,7 +11,9 @@ export interface EventSources {
   readonly once: string
   /** SQL after FROM: all copies of each identity. */
   readonly copies: string
-  /** SQL of two conditions. Where possible, the other columns are read only for rows that satisfy the first condition. */
+  /**
+   * Joins two conditions into SQL. Where possible, further columns are read only for rows that satisfy the first condition.
+   */
   readonly where: (first: string, rest: string) => string
 }
 
@@ -29,8 +31,9 @@ export function buildVisibleEventSources({ projectId, importJobId }: EventScope)
 }
 
 /**
- * The rows of two tables, as if they were in one table. @param database given if the connection uses another one.
- * @param isOfJob is evaluated before FINAL, because a later copy in another pending job would hide the copy of this job.
+ * SQL of the rows of `events` and of a job's rows in `events_pending`, as if they were in one table. @param database given
+ * if it is not the connection's database. @param isOfJob selects the job's rows before FINAL, because a later copy in
+ * another pending job would hide the copy in this job.
  */
 export function buildEventSourcesWithJob({
   database,
@@ -45,10 +48,11 @@ export function buildEventSourcesWithJob({
   const [visible, pending] = [`${prefix}events`, `${prefix}events_pending`]
   const identity = 'toDate32(timestamp), event, distinct_id, uuid'
   const named = 'toDate32(timestamp) AS day, event, distinct_id, uuid, row_version'
-  // An identity includes its day. Most imports share no day with other events, so this selects nothing.
+  // Limits the search for losing copies to days that have rows in both tables: an identity includes its day, and most
+  // imports share no day with other events.
   const isOnSharedDay = `toDate32(timestamp) IN (SELECT DISTINCT toDate32(timestamp) FROM ${visible} WHERE ${isVisible})`
-  // FINAL finds the copy that counts in each table. For an identity in both tables, the higher version counts, the same way
-  // as after the job is published.
+  // FINAL chooses the copy that counts within each table. For an identity that is in both tables, the copy with the higher
+  // version counts, as it will after the job is published.
   const losingCopiesSql = (loser: string) => `(SELECT day, event, distinct_id, uuid FROM (
       SELECT ${named} FROM ${pending} FINAL PREWHERE ${isOfJob} WHERE ${isOnSharedDay}
     ) AS p INNER JOIN (

@@ -1,5 +1,5 @@
-// Counts the stored events of an import job, each once. Detecting repeats takes memory and time per row, so a large job is
-// counted in several queries, each for several days or for a part of one day.
+// Counts the stored events of an import job, each identity once. Detecting repeated rows takes memory and time per row, so
+// a large job is counted by several queries, each for several days or for a part of one day.
 
 import { type ImportedCount, type ImportedRowCounts, idBucketCount } from '#core/imports/imported-counts.ts'
 import type { ImportedCountsQuery } from '#ports/events/imported-rows.ts'
@@ -14,12 +14,12 @@ export interface JobParams extends Record<string, number> {
   readonly job: number
 }
 
-/** Runs one query when its project may run another, under the query limit. */
+/** Runs one query, as soon as its project may run another query, under the query limit. */
 export type RunPieceQuery = <T>(query: (client: ClickHouseClient, signal: AbortSignal) => Promise<T>) => Promise<T>
 
 /** A fifth of the rows that two cores of the embedded engine can count within a query's limits of time and memory. */
 const pieceRowsMax = 2_000_000
-/** Days whose rows are counted at once. */
+/** The most days whose rows one query counts. */
 const daysMax = 20_000
 
 /** The rows of these days. For a single day, perhaps only the rows whose uuid falls into one of several parts. */
@@ -42,7 +42,7 @@ export async function countRowsOfImport(
   return { rows: idBuckets.reduce((sum, rows) => sum + rows, 0), idBuckets }
 }
 
-/** By day and name, starting after `after`. */
+/** Lists the job's counts per event name and day, ordered by day and name, beginning after `after`. */
 export async function listRowCountsOfImport(
   ask: RunPieceQuery,
   { projectId, importJobId, after, limit }: ImportedCountsQuery,
@@ -98,8 +98,8 @@ function* divideIntoParts(
 type DayRow = [day: string, rows: number | string]
 
 /**
- * Counts rows, repeats included. @param last the last day read: continues with the days after it; with `after`, also with
- * this day's rows after `after`. Null to begin at the first day.
+ * Counts the rows of each day, repeats included. @param last the last day that was counted; null to begin at the first day.
+ * Continues with the next day or, given `after`, with the rest of the last day.
  */
 async function countRowsByDay(
   client: ClickHouseClient,
@@ -154,14 +154,14 @@ function distinctRowsSql({ parts }: Piece, where = ''): string {
   return `SELECT DISTINCT day, event, distinct_id, uuid FROM (${source})`
 }
 
-/** While a job is published, some of its rows are in one table and some in the other, or in both. */
+/** While a job is being published, its rows are in `events_pending`, in `events`, or in both. */
 function unionSql(select: string, where: string): string {
   return ['events_pending', 'events']
     .map(table => `${select} FROM ${table} ${jobCondition} ${where}`)
     .join(' UNION ALL ')
 }
 
-/** The first counts of one day, in the byte order of their names, as the engine sorts them. */
+/** The first counts of one day in the byte order of their event names, which is the engine's order. */
 function selectFirstCounts(counts: readonly ImportedCount[], limit: number): ImportedCount[] {
   const byName = new Map<string, { readonly name: Buffer; readonly count: ImportedCount }>()
   for (const count of counts) {

@@ -10,8 +10,8 @@ import { type SelectedEventRow, storedColumns, toEventView, viewColumns } from '
 import { countRowsOfImport, type JobParams, jobCondition, listRowCountsOfImport } from './imported-counts.ts'
 
 /**
- * @param ask queues user queries per project.
- * @param askStored queues look-ups of batches per project. The worker's own queries use neither queue.
+ * @param ask runs a user query in its project's queue. @param askStored runs a look-up of a batch in its project's queue
+ * for look-ups. The worker's own queries use neither queue.
  */
 export function createImportedRowQueries(
   clients: Pick<ClickHouseClients, 'read'>,
@@ -36,7 +36,7 @@ export function createImportedRowQueries(
   }
 }
 
-/** FINAL reads in the order of the key, so it needs little memory for any number of rows. */
+/** Uses FINAL, which reads in the order of the sort key and so needs little memory for any number of rows. */
 async function countPending(client: ClickHouseClient, query_params: JobParams, signal: AbortSignal): Promise<number> {
   const [row] = await readRows<[number | string]>(client, signal, {
     query: `SELECT count() FROM events_pending FINAL ${jobCondition}`,
@@ -62,7 +62,8 @@ async function findRows(
     })
     for (const row of rows) {
       const view = toEventView(row)
-      // While the job is published, a row may be found in both tables. The uuid alone does not identify a row.
+      // While the job is being published, a row may be found in both tables. The key has more than the uuid, which alone
+      // does not identify a row.
       found.set(JSON.stringify([view.uuid, view.event, view.distinctId, view.timestampMs]), view)
     }
   }

@@ -1,5 +1,6 @@
-// Finds the person to whom a distinct id's earlier events belong now, thousands of ids in one query. A starting worker asks
-// before it inserts; it uses the connection of the inserts, so that queries of API clients do not delay it.
+// Finds the person to whom a distinct id's earlier events belong now, thousands of ids in one query. A worker runs this
+// query at its start, before it inserts, over the connection of the inserts, so that queries of API clients do not delay
+// it.
 
 import { TupleParam } from '@clickhouse/client'
 import type { PersonIdOverride } from '#core/events/stored-event.ts'

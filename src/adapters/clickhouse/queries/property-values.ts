@@ -1,4 +1,5 @@
-// Lists the values of one property. Properties are read as text, so only a limited number of them is read.
+// Lists the values of one property. Values have to be extracted from the text of all properties, so only a limited number
+// of events, persons or groups is read.
 
 import type { PropertyValues } from '#core/capture/event-and-property-names.ts'
 import type { PropertyValueQuery } from '#ports/events/event-queries.ts'

@@ -40,7 +40,7 @@ export async function listRecordings(
   return { recordings, next: hasMore ? { timestampMs: last.timestampMs, uuid: last.uuid } : null }
 }
 
-/** No client uses a uuid in two sessions; should it happen, the latest recording is returned. */
+/** No client should use a uuid in two sessions; if it happens, the latest recording is returned. */
 export async function findRecording(
   client: ClickHouseClient,
   projectId: number,

@@ -1,5 +1,5 @@
-// Lists events that were accepted but could not be stored. It takes two steps, because a body may have 64 KiB: find the
-// page by narrow columns, then read as many of its rows as fit an answer.
+// Lists events that were accepted but could not be stored. It takes two steps, because the body of an event may have 64
+// KiB: find the page by narrow columns, then read as many of its rows as fit an answer.
 
 import type { Lane } from '#core/events/captured-event.ts'
 import { decodeRejectSource } from '#core/events/reject-source.ts'
@@ -8,7 +8,7 @@ import { type ClickHouseClient, readRows } from '../connection/clickhouse-client
 import { timeParamSql } from '../parameters/time-param.ts'
 import { readRowsInSlices } from './rows-in-slices.ts'
 
-/** Bounds the bodies of one page, which only its first body may exceed. */
+/** The most bytes of bodies on one page; only a single first body may exceed this. */
 const pageBytesMax = 8 * 1024 * 1024
 
 interface Place {
@@ -45,7 +45,7 @@ export async function countRejectedEvents(
   return Number(row?.[0] ?? 0)
 }
 
-/** Finds up to one row more than the page takes, to show whether more follow. */
+/** Finds the rows of a page, and one more row if there is any, which shows that another page follows. */
 async function findPlaces(client: ClickHouseClient, query: RejectedQuery, signal: AbortSignal): Promise<Place[]> {
   const { conditions, params } = buildConditions(query)
   const order = query.oldestFirst === true ? 'ASC' : 'DESC'
@@ -112,7 +112,7 @@ function buildConditions(filter: RejectedFilter): { conditions: string[]; params
   }
   addCondition('ids', filter.ids, 'reject_id IN {ids:Array(String)}')
   addCondition('reason', filter.reason, 'reason = {reason:String}')
-  // The name of an item's field begins with the item's index.
+  // The stored name of an item's field begins with the item's index, so the filter also matches the end of a name.
   addCondition('field', filter.field, `(field = {field:String} OR endsWith(field, concat('.', {field:String})))`)
   addCondition('event', filter.event, 'event = {event:String}')
   addCondition('distinct', filter.distinctId, 'distinct_id = {distinct:String}')

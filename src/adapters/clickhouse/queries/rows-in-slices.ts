@@ -1,5 +1,5 @@
-// Reads the rows of an answer of several megabytes and yields to the event loop in between; parsing it as one text
-// would block the loop.
+// Parses an answer of several megabytes row by row and yields to the event loop in between; parsing it as one text would
+// block the event loop.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ResultSet } from '@clickhouse/client'

@@ -11,10 +11,10 @@ import type { UsageDay } from '#ports/events/event-store-upkeep.ts'
 import { type ClickHouseClient, readRows } from '../connection/clickhouse-clients.ts'
 
 /**
- * A copy that arrived in another month may be the one that counts, so the query reads every copy of the event days
- * concerned and filters by day of charge afterwards (`defer_partition_pruning_after_final`). The inner query finds those
- * event days by two columns; all copies of an identity have the same event day. No row is charged for a day after its
- * arrival, so the inner query skips the months of arrival before `fromDay`.
+ * The copy that counts may have arrived in another month than a charged copy, so the query reads every copy on the event
+ * days of charged rows, and filters by day of charge afterwards (`defer_partition_pruning_after_final`). An inner query
+ * finds those event days by two columns; all copies of an identity have the same event day. No row is charged on a day
+ * after its arrival, so the inner query skips the months of arrival before `fromDay`.
  * @param fromDay, toDay inclusive, `YYYY-MM-DD`.
  */
 export async function countUsage(
@@ -60,7 +60,8 @@ export async function countUsage(
       eventsImported: eventsImported!,
       exceptions: exceptions!,
       llmEvents: llmEvents!,
-      // Rows stored between the two queries could make this negative or too small; the next count corrects it.
+      // Rows that are stored between the two queries could make the difference negative or too small; the next count
+      // corrects it.
       surveyResponses: Math.max(0, surveys! - (toursOf.get(day) ?? 0)),
     })
   for (const [day, calls] of await rowsOf<[string, number]>(deduplicatedPerDay)) {

@@ -1,5 +1,6 @@
-// Creates the views, and on an operator's server the users that the embedded engine gets from its configuration. Runs
-// once per process, and again after a reconnect: the store may have been replaced.
+// Creates the views that users' SQL reads and, on an operator's server, the users that run it; the embedded engine gets
+// these users from its configuration. Runs once per process, and again after a reconnect, since the store may have been
+// replaced.
 
 import { createHash } from 'node:crypto'
 import { ClickHouseError } from '@clickhouse/client'
@@ -48,7 +49,8 @@ export function createSqlSetUp(clients: ClickHouseClients, queryTimeoutSeconds: 
         setUps.get(scope) ??
         forgetOnFailure(
           clients.write((client, database, { secret, analyst }) =>
-            // The embedded engine, recognised by its secret, gets its users from its configuration.
+            // The embedded engine, which alone has a secret, gets its users from its configuration, so none are created
+            // there.
             createViewsAndUsers(client, database, scope, secret === null ? analyst : null, queryTimeoutSeconds),
           ),
           () => setUps.delete(scope),
@@ -97,7 +99,8 @@ async function createViewsAndUsers(
 }
 
 /**
- * Optional, so operators are not asked to grant it: without these rights, only the table lists of some drivers are refused.
+ * Grants the right to read the lists of tables. This is optional, so a refusal is ignored: without it, only some drivers
+ * cannot list tables.
  */
 async function grantSystemTables(client: ClickHouseClient, username: string): Promise<void> {
   for (const each of describedBy)
@@ -108,7 +111,7 @@ async function grantSystemTables(client: ClickHouseClient, username: string): Pr
     }
 }
 
-/** The grants that the user of `CLICKHOUSE_URL` needs, as a message for the operator. */
+/** A message for the operator that names the grants that the user in `CLICKHOUSE_URL` needs. */
 function formatNeededGrants(database: string, views: string): string {
   return (
     'SQL queries are not set up on this ClickHouse. Ask its administrator to run, for the user in CLICKHOUSE_URL: ' +
@@ -117,7 +120,10 @@ function formatNeededGrants(database: string, views: string): string {
   )
 }
 
-/** Every statement can be repeated, even concurrently. Names include the database, since users belong to the server. */
+/**
+ * Every statement can be repeated, even concurrently. Users' names include the name of the database, since users belong to
+ * the whole server.
+ */
 export function buildUserStatements(
   database: string,
   scope: SqlScope,
@@ -150,7 +156,7 @@ export function buildUserStatements(
 
 async function readFunctions(client: ClickHouseClient): Promise<SqlFunctions> {
   const read = <T>(query: string) => readRows<T>(client, undefined, { query })
-  // Leaves out functions that an operator has added, since they may do anything.
+  // Allows no functions that an operator has added, since they may do anything.
   const rows = await read<[string, number, number]>(
     "SELECT name, is_aggregate, case_insensitive FROM system.functions WHERE origin = 'System'",
   )
@@ -167,13 +173,13 @@ export interface SqlView {
   readonly name: string
   /** Creates the view, or replaces a view of another version. */
   readonly statement: string
-  /** The comment of the view of this version. */
+  /** The comment that this version gives to the view; a view with another comment is replaced. */
   readonly comment: string
 }
 
 /**
- * The views that users' SQL reads: one project's rows, each identity once, with the persons of today. The views read as a
- * user that sees only rows of the request's project (`connection/analyst.ts`), so they need not name the project.
+ * The views that users' SQL reads: one project's rows, each identity once, with current persons. They read the tables as a
+ * user that sees only rows of the request's project (`connection/sql-users.ts`), so they need not name the project.
  */
 export function createSqlViews(database: string, scope: SqlScope = 'visible'): SqlView[] {
   const seen = scope === 'job' ? buildEventSourcesWithJob({ database, isVisible: '1', isOfJob: '1' }).once : null
@@ -215,9 +221,9 @@ export function createSqlViews(database: string, scope: SqlScope = 'visible'): S
 }
 
 /**
- * Deduplicated calls, as usage counts them (`insights/flag-calls.ts`): a deduplicated call was made by the person of the
- * stored call that it repeats, and a call that was stored nevertheless counts as stored. Stored calls are read only where a
- * project deduplicates.
+ * SQL of deduplicated calls, with the same rules as for usage (`insights/flag-calls.ts`): a deduplicated call was made by
+ * the person of the stored call that it repeats, and a call that was also stored counts as stored. Stored calls are read
+ * only for a project that deduplicates.
  */
 function deduplicatedCallsSql(database: string, eventRows: string): string {
   const stored = `FROM ${eventRows}

@@ -1,5 +1,5 @@
-// The error messages for failed SQL: the engine's own text, which names the place and the mistake, without the tables,
-// users and versions behind the views.
+// Writes the error messages for failed SQL: the engine's own text, which names the place and the mistake, without the
+// internal tables, users and versions.
 
 import { ClickHouseError } from '@clickhouse/client'
 import type { SqlFailure } from '#ports/events/sql-queries.ts'
@@ -34,24 +34,24 @@ function parseFailure(code: string, message: string, database: string): SqlFailu
       kind: 'too_large',
       detail: 'The query exceeds its memory limit. Read a shorter time range, or group by fewer values.',
     }
-  // A query may throw by itself (`throwIf`), as the views do while the mirror is filled.
+  // Code 395 (`throwIf`) is the query's own error, unless a view throws it while the mirror is being filled.
   if (serverCodes.has(code) && !(code === '395' && !message.includes(fillingMessage))) return null
   return { kind: 'failed', detail: cleanMessage(message, database) }
 }
 
-/** The failure of a query that consumed the FORMAT clause appended to it. */
+/** The failure of an incomplete query, which consumes the FORMAT clause that is appended to it. */
 export const incompleteQuery: SqlFailure = {
   kind: 'failed',
   detail: 'The query is incomplete: more is expected at its end.',
 }
 
-/** Whether a failure is about the appended FORMAT clause instead of the query. */
+/** Whether the error message is about the appended FORMAT clause instead of the user's own text. */
 export function isFormatError(failure: SqlFailure, format: string, sql: string): boolean {
   if (failure.kind !== 'failed') return false
   return failure.detail.includes(format) || (/ identifier ['`]FORMAT['`]/.test(failure.detail) && !/format/i.test(sql))
 }
 
-/** One line, without scopes, internal names and the version. */
+/** Shortens the engine's message to one line, without scopes, internal names and the engine's version. */
 function cleanMessage(message: string, database: string): string {
   const text = message
     .replace(/^Code: \d+\. DB::Exception: /, '')

@@ -36,7 +36,10 @@ interface SqlQueriesDeps {
 export function createSqlQueries(deps: SqlQueriesDeps): SqlQueries {
   const { clients, setUp, queue } = deps
 
-  /** Runs a call that sees only these events. If the views are missing (a new store), creates them and runs it again. */
+  /**
+   * Runs a call that sees only the events of this scope. If the views are missing (a new store), creates them and repeats
+   * the call.
+   */
   async function runInScope<T>(
     { projectId, importJobId }: EventScope,
     signal: AbortSignal,
@@ -71,7 +74,8 @@ export function createSqlQueries(deps: SqlQueriesDeps): SqlQueries {
     async runSql({ sql, values, defaultRowCount, rowCountMax, ...seen }, signal) {
       const checked = checkSql(sql, await setUp.functions(), 'query')
       if (!checked.ok) return err({ kind: 'refused', ...checked.error })
-      // Only clients of the read-only port need lists of tables and columns; callers of this API have the docs instead.
+      // Refuses queries of system tables: only clients of the read-only port need lists of tables and columns; users of
+      // this API have the docs.
       if (mentionsSystemTables(checked.value)) return err({ kind: 'forbidden' })
       const bound = bindValues(checked.value, values, splitIntoLists)
       if (!bound.ok) return err({ kind: 'refused', ...bound.error })
@@ -108,9 +112,9 @@ export function createSqlQueries(deps: SqlQueriesDeps): SqlQueries {
       if (!checked.ok) return err({ kind: 'refused', ...checked.error })
       const typed = bindValues(checked.value, null)
       if (!typed.ok) return err({ kind: 'refused', ...typed.error })
-      // The place in the queue is held until the last byte has been taken.
+      // The query keeps its place in the queue until the client has read the last byte.
       const held = Promise.withResolvers<void>()
-      // A body that is never read does not end by itself, so the caller's signal also frees the place.
+      // A body that is never read does not end, so the caller's signal also frees the place in the queue.
       signal.addEventListener('abort', () => held.resolve(), { once: true })
       return new Promise<Result<SqlAnswer, SqlFailure>>((resolve, reject) => {
         queue
@@ -153,7 +157,7 @@ function isViewMissing(error: unknown): boolean {
   )
 }
 
-/** Ends the query with a PortError `timeout` when the server's own limit does not. */
+/** Runs a query and ends it with a PortError `timeout` if the server's own time limit does not end it. */
 async function runLimited<T>(
   signal: AbortSignal | undefined,
   timeoutSeconds: number,
@@ -206,7 +210,7 @@ async function readRows(
   return ok({ columns, types, rows, rowCountMax, hasMore })
 }
 
-/** Headers that clients of ClickHouse read. */
+/** The headers of the server's answer that are passed on, since clients of ClickHouse read them. */
 const passedHeaders = [
   'content-type',
   'content-encoding',
@@ -226,7 +230,9 @@ function selectPassedHeaders(headers: Readonly<Record<string, string | string[] 
   return passed
 }
 
-/** Keeps only the counts of the answer: the count of rows read may include neighbouring rows of other projects. */
+/**
+ * Keeps only the counts of the result: the count of rows that were read may include neighbouring rows of other projects.
+ */
 function selectSummaryParts(header: string | string[] | undefined): string | null {
   if (typeof header !== 'string') return null
   const parts = header.match(/"(?:result_rows|result_bytes|elapsed_ns)":"\d+"/g)
@@ -234,9 +240,9 @@ function selectSummaryParts(header: string | string[] | undefined): string | nul
 }
 
 /**
- * Detects an empty answer that should have rows. An answer that waits for the end of its query goes to a file, and only
- * such an answer has its row count in its headers. Without disk space for the file, the engine answers 200 and sends no
- * byte; with too little space, the answer breaks off.
+ * Whether the headers announce rows, to detect an answer that wrongly came empty. An answer that waits for the end of its
+ * query is buffered in a file, and only such an answer has its row count in its headers. Without disk space for the file,
+ * the engine answers 200 and sends no byte; with too little space, the answer breaks off.
  */
 function hasRows(headers: ResponseHeaders): boolean {
   return headers['x-clickhouse-format'] !== 'Null' && (readRowCount(headers) ?? 0) > 0

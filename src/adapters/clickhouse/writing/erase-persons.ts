@@ -20,10 +20,10 @@ import { listRowRanges } from './row-ranges.ts'
 interface ErasableTable {
   readonly table: string
   readonly isErased: (erasure: PersonErasure) => boolean
-  /** The column that dates a row: rows in which it is below the bound were created before the erasure. */
+  /** The column that shows when a row was created: rows whose value is below `boundOf` were created before the erasure. */
   readonly made: 'erasures_before' | 'version'
   readonly boundOf: (erasure: PersonErasure) => number
-  /** The column by which a row belongs to an erased subject. */
+  /** The column that names the row's subject, which is the distinct id or the person that was erased. */
   readonly subject: 'distinct_id' | 'uuid'
 }
 
@@ -100,7 +100,8 @@ export function createPersonEraser(clients: Pick<ClickHouseClients, 'write'>): P
           emptied.push(...(await findEmptiedRanges(client, database, each.table, condition)))
         }
         if (left.length === 0) {
-          // The erasure waits until this table is clear: the import job clears its rows in its next step or retry.
+          // The erasure also waits until `known_person_properties` has no row of its ids: the import job removes them in
+          // its next step or retry.
           const isErased = `distinct_id IN (SELECT subject FROM ${database}.${subjectsTable})`
           if (await hasAnyRow(client, database, knownTable, isErased)) return 'under_way'
           await invalidateAllCachedUsage(client, database)
@@ -118,7 +119,10 @@ export function createPersonEraser(clients: Pick<ClickHouseClients, 'write'>): P
   }
 }
 
-/** Waits for mutations that read the table before writing to it. */
+/**
+ * Stores the erased subjects in the table in which mutations look them up. Truncates the table first, which waits for
+ * mutations that still read it.
+ */
 async function saveSubjects(client: ClickHouseClient, database: string, erasures: readonly PersonErasure[]) {
   await client.command({ query: `TRUNCATE TABLE ${database}.${subjectsTable}` })
   const values = erasures.flatMap(({ projectId, erasures: count, distinctIds, personUuids }) => [
@@ -152,8 +156,8 @@ function groupByProject(
 }
 
 /**
- * Null when none of the erasures concerns the table. It contains only numbers: the engine keeps the texts of mutations, so
- * they must not name erased subjects.
+ * SQL that selects the rows to remove from a table; null when none of the erasures concerns the table. It contains only
+ * numbers: the engine keeps the texts of mutations, so they must not name erased subjects.
  */
 function conditionSql(table: ErasableTable, erasures: readonly PersonErasure[], database: string): string | null {
   const conditions = groupByProject(table, erasures).map(of => `(${projectConditionSql(table, of, database)})`)
@@ -168,7 +172,7 @@ function projectConditionSql(table: ErasableTable, of: OfProject, database: stri
     AND ${made} < ${latestErasureSql(table, of, database, boundOf)}`
 }
 
-/** The number of the latest erasure that included a row's subject. */
+/** SQL of the number (`numberOf`) of the latest erasure that included a row's subject. */
 function latestErasureSql(
   table: ErasableTable,
   of: OfProject,
@@ -232,7 +236,7 @@ async function countByErasure(
   return counts
 }
 
-/** Uses the primary key, so it reads less than `findEmptiedRanges`. */
+/** Whether a row matches the condition. Uses the primary key, so it reads less than `findEmptiedRanges`. */
 async function hasAnyRow(
   client: ClickHouseClient,
   database: string,
@@ -247,8 +251,9 @@ async function hasAnyRow(
 }
 
 /**
- * The ranges of the parts that have only rows to remove. One query finds them all, since a merge may replace a part at any
- * moment. A merge between this query and the mutation can only join such ranges, or add rows that stay.
+ * The ranges of the parts in which all rows are to be removed. One query finds all of them, since a merge may replace a
+ * part at any moment. A merge between this query and the mutation can only join such parts with each other or with rows
+ * that stay.
  */
 async function findEmptiedRanges(
   client: ClickHouseClient,
@@ -264,7 +269,7 @@ async function findEmptiedRanges(
   if (parts.length === 0) return []
   const ranges = (await listRowRanges(client, database, [table])) ?? []
   return parts.flatMap(({ partition, from, to }) => {
-    // A merge may have joined the part into a larger part since.
+    // Since the query, a merge may have joined the part into a larger part, whose range is used then.
     const range = ranges.find(range => range.partition === partition && range.from <= from && to <= range.to)
     return range === undefined ? [] : [{ ...range, from, to }]
   })

@@ -1,4 +1,4 @@
-// The erasure counts in stored rows.
+// Reads the highest erasure counts that stored rows record.
 
 import type { ErasureCount } from '#core/persons/erasure.ts'
 import { type ClickHouseClients, longReadSettings, readRows } from '../connection/clickhouse-clients.ts'

@@ -22,9 +22,10 @@ const liveVersionHighWord = 2 ** 30
 const restoredVersionHighWord = 2 ** 29
 
 /**
- * Writes one event in the order of `eventColumns`. `row_version` = (live ? 2^62 : 0) + insertedAtMs: a live row wins over
- * an imported row, and a later copy over an earlier copy. A restored row has a lower version than every other row of its
- * kind (live 2^61 + insertedAtMs, imported 0): it has the person of today, so it counts only if the original row is gone.
+ * Writes one event's fields in the order of `eventColumns`. `row_version` = (live ? 2^62 : 0) + insertedAtMs: a live row
+ * wins over an imported row, and a later copy over an earlier copy. A restored row has a lower version than every other row
+ * of its kind (live 2^61 + insertedAtMs, imported 0): it has the person of today, so it counts only if the original row is
+ * gone.
  * @param insertedAtMs epoch ms, at least the value of any earlier call.
  */
 export function writeEventRow(

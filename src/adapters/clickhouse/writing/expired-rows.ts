@@ -31,7 +31,7 @@ export function deleteExpiredRows(clients: ClickHouseClients, options: ExpiryOpt
     for (const day of await listDays(client, recordings, '1'))
       if (isOutsideRetention(day, row, options))
         await runCommand(client, `ALTER TABLE ${recordings} DROP PARTITION ${formatPartition(day)}`)
-    // Finds expired days that still have items, that is, days that have not been cleared.
+    // Finds the expired days that still have items, which are the days that have not been cleared yet.
     const withItems = `stored_at < toDateTime('${utcDay(options.nowMs - items * dayMs)} 00:00:00', 'UTC') AND notEmpty(items)`
     for (const day of await listDays(client, recordings, withItems))
       await runCommand(client, `ALTER TABLE ${recordings} CLEAR COLUMN items IN PARTITION ${formatPartition(day)}`)
@@ -51,7 +51,7 @@ async function deleteRows(
   const isExpired = isTrusted ? `(${isOld} OR ${column} > ${sqlTime(nowMs + days * dayMs)})` : isOld
   const query = `SELECT 1 FROM ${database}.${table} WHERE ${isExpired} LIMIT 1`
   const found = await readRows(client, undefined, { query, clickhouse_settings: longReadSettings })
-  // Even a mutation that finds no rows writes files.
+  // Skips the mutation if no rows have expired, since even a mutation that finds no rows writes files.
   if (found.length > 0) await runCommand(client, `ALTER TABLE ${database}.${table} DELETE WHERE ${isExpired}`)
 }
 

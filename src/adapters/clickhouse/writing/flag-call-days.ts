@@ -1,6 +1,6 @@
 // Records on which days flag calls arrived. Cached counts of a day are valid while its record is unchanged. A record is a
-// sum of random numbers, one per insert: it depends on no clock and no order and is written without a read. A store with a
-// different history, such as an older copy, does not have the same sum by chance.
+// sum of random numbers, one per insert: it depends on no clock and no order and is written without a read. So a store with
+// a different history, such as an older copy, does not have the same sum by chance.
 
 import { randomInt } from 'node:crypto'
 import type { StoredEvent } from '#core/events/stored-event.ts'
@@ -26,7 +26,7 @@ export function listDaysOfFlagCalls(
     const day = Math.floor(timestampMs / dayMs)
     arrivals.set(`${projectId} ${day}`, { projectId, day })
   }
-  // Selected by event name, not by flag: a call that names no flag may replace a call that names a flag.
+  // Selects calls by event name, not by flag, since a copy that names no flag may replace a call that names a flag.
   for (const event of events) if (event.event === flagCallEventName) addArrival(event)
   for (const call of deduplicated) addArrival(call)
   return [...arrivals.values()]

@@ -1,5 +1,6 @@
-// The flag calls that projects deduplicate. Before a chunk is applied, finds in the events which kinds of call are stored already;
-// writes the rows that count the deduplicated calls. Uses the connection of the inserts, like every query of a worker.
+// The flag calls that projects deduplicate. Before a chunk is applied, finds out which of its calls would repeat a stored
+// call; writes the rows that count the deduplicated calls. Uses the connection of the inserts, like every query of a
+// worker.
 
 import { TupleParam } from '@clickhouse/client'
 import { isStorableTime } from '#core/events/storable-time.ts'
@@ -83,7 +84,10 @@ function toTuple({ projectId, timestampMs, distinctId, uuid }: EventIdentity): T
 export const deduplicatedColumns =
   'project_id, uuid, distinct_id, timestamp, charged_at, feature_flag, feature_flag_response, row_version, erasures_before'
 
-/** Of several copies of a call, only the copy that was accepted first is counted, on the day of its acceptance. */
+/**
+ * Writes the row of one call. Of several copies of a call, the copy that was accepted first counts, on the day on which it
+ * was accepted.
+ */
 export function writeDeduplicatedRow(to: RowBinaryWriter, call: DeduplicatedCall, erasures: number): RowWriteResult {
   to.uint32(call.projectId)
   if (!to.uuid(call.uuid)) return { refused: 'uuid is not a UUID' }

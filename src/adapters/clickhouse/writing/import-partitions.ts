@@ -44,7 +44,9 @@ export async function dropJobPartitions(
     await client.command({ query: `ALTER TABLE ${database}.${table} DROP PARTITION ID '${partition}'` })
 }
 
-/** Deletes the job's rows from the partition that it shares, and makes sure that none is left. */
+/**
+ * Deletes the rows of an implicit job from the partition that it shares with other jobs, and checks that no row is left.
+ */
 export function deleteSharedJobRows(clients: ClickHouseClients, importJobId: number): Promise<void> {
   assertOwnPartition(importJobId)
   return clients.write(async (client, database) => {

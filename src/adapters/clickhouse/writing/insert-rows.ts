@@ -1,6 +1,6 @@
-// Writes rows of one table in inserts of about 24 MB and waits for each. An insert that the engine refuses because of its
-// content is halved until the rows at fault are alone; all its other rows are stored. event-rows.ts defines the bytes of a
-// row.
+// Writes rows of one table in inserts of about 24 MB and waits for each. If the engine refuses an insert because of its
+// content, the insert is halved until each refused row is alone; all other rows are stored. event-rows.ts defines the bytes
+// of a row.
 
 import { Readable } from 'node:stream'
 import { PortError } from '#ports/port-error.ts'
@@ -11,12 +11,12 @@ import { RowBinaryWriter } from './row-binary.ts'
 
 /** An insert is sent when it has this size: the fixed cost per part stays small, and the engine's memory suffices. */
 const pieceBytes = 24 * 1024 * 1024
-/** A buffer that has grown beyond this size because of a huge row is not kept. */
+/** A buffer that has grown beyond this size, because of a huge row, is not kept for the next insert. */
 const keptBufferBytes = 2 * pieceBytes
 
 export interface TableRows<Row> {
   readonly table: string
-  /** In the order in which `write` writes them. */
+  /** The names of the columns, in the order in which `write` writes them. */
   readonly columns: string
   readonly rows: readonly Row[]
   /** May leave the first bytes of a row that it refuses; the caller truncates them. */
@@ -37,7 +37,10 @@ export interface RowInserter {
 export function createRowInserter(clients: ClickHouseClients): RowInserter {
   const idleWriters: RowBinaryWriter[] = []
 
-  /** Sends the rows at `indexes`, none of which `write` refuses, and halves them to find those that the engine refuses. */
+  /**
+   * Sends the rows at `indexes`, none of which `write` refuses; if the engine refuses them, halves the list to find the
+   * refused rows.
+   */
   const bisect = async <Row>(
     batch: TableRows<Row>,
     indexes: readonly number[],
@@ -102,7 +105,7 @@ async function sendPiece<Row>(
       const { stream, summary } = await client.exec({
         query: `INSERT INTO ${database}.${batch.table} (${batch.columns}) FORMAT RowBinary`,
         values: Readable.from([bytes], { objectMode: false }),
-        // The server does not queue the insert, and accepts it as one block even if a late chunk's months span many
+        // The server must not queue the insert, and must accept it as one block even if the months of late events need many
         // partitions.
         clickhouse_settings: { async_insert: 0, max_partitions_per_insert_block: '1000' },
       })

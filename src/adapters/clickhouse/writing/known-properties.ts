@@ -1,10 +1,10 @@
-// Adds known properties of persons to the pending rows of an import job. The properties are written to a table, where a
-// mutation of the pending rows looks them up. The mutation rewrites one column in place, so rows that are erased at the
-// same time stay erased. Node splits the JSON of persons into members, which SQL joins unchanged: the engine would rewrite
-// their numbers.
+// Adds known properties of persons to the pending rows of an import job. The properties are written to a separate table, in
+// which a mutation of the pending rows looks them up. The mutation rewrites one column in place, so rows that are erased at
+// the same time stay erased. Node splits the JSON of persons into members, which SQL joins unchanged: the engine would
+// rewrite their numbers.
 //
-// Each call is an attempt with a unique number, and reads and clears its own rows of the table. It first clears the
-// rows of all earlier attempts, whose mutations then find nothing to add, and waits for these mutations.
+// Each call is an attempt with a unique number, and reads and clears its own rows of the table. Before that, it clears the
+// rows of all earlier attempts, so that the mutations of these find nothing to add, and waits for those mutations to end.
 
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -20,8 +20,8 @@ import type { RowInserter } from './insert-rows.ts'
 import type { RowBinaryWriter } from './row-binary.ts'
 
 /**
- * The most bytes that one mutation looks up. The mutation holds all these bytes in memory, twice for each of the two parts
- * that it rewrites at once.
+ * The most bytes of properties that one mutation looks up. It holds them in memory twice for each of the two parts that it
+ * rewrites at once.
  */
 const mutationBytesMax = 48 * 1024 * 1024
 const idsPerQuestion = 1_000
@@ -134,9 +134,9 @@ function writeKnownRow(to: RowBinaryWriter, attempt: Attempt, { distinctId, line
 }
 
 /**
- * Starts rewriting the rows of the distinct ids that the attempt has in the table. The last share also has a DELETE, which
- * makes the engine rewrite whole parts. Otherwise each granule (the smallest unit that a query reads) would keep its number
- * of rows although the rows have grown.
+ * Starts rewriting the rows of the distinct ids that the attempt has in the table. The mutation of the last share of ids
+ * also has a DELETE, which makes the engine rewrite whole parts. Otherwise each granule (the smallest unit that a query
+ * reads) would keep its number of rows although the rows have grown.
  */
 async function addPropertiesToRows(
   clients: ClickHouseClients,
@@ -145,7 +145,7 @@ async function addPropertiesToRows(
 ): Promise<void> {
   await clients.write(async (client, database) => {
     const ofAttempt = `FROM ${database}.${knownTable} WHERE import_job_id = ${importJobId} AND attempt = ${number}`
-    // One query reads both lists, so that they match even if the attempt is cleared between two reads.
+    // One subquery reads both lists: if the attempt was cleared between two reads, the lists would not match.
     const lists = `(SELECT (groupArray(distinct_id), groupArray(known)) ${ofAttempt})`
     const known = `transform(distinct_id, tupleElement(${lists} AS lists, 1), tupleElement(lists, 2), '')`
     for (const partition of await listPartitions(client, database, 'events_pending', importJobId))
@@ -160,8 +160,8 @@ async function addPropertiesToRows(
 }
 
 /**
- * SQL of a JSON text with the members of `known` whose keys it lacks. It uses no function that copies a row's whole text
- * for each of its members.
+ * SQL of the JSON text `text` with those members of `known` added whose keys it lacks. It uses no function that copies a
+ * row's whole text once per member.
  */
 function addMissingSql(text: string, known: string): string {
   // A JSON string, with the following colon if it is a key.
@@ -171,7 +171,7 @@ function addMissingSql(text: string, known: string): string {
       JSONExtractString(substring(${quoted}, 1, length(${quoted}) - 1)))`
   const members = `(splitByChar('\\n', ${known}) AS members)`
   const keys = `arrayMap(quoted -> ${memberKeySql('quoted')}, arrayMap(member -> extract(member, '^${string}'), ${members}))`
-  // If the engine cannot parse the text, keys of nested objects count as its keys, too.
+  // The keys that the text has. If the engine cannot parse the text, these include the keys of nested objects.
   const ownKeys = `(if(isValidJSON(${text}), JSONExtractKeys(${text}),
     arrayMap(quoted -> ${memberKeySql('quoted')}, arrayFilter(token -> endsWith(token, ':'), extractAll(${text}, '${string}'))))
     AS own_keys)`

@@ -36,7 +36,7 @@ export function createSubjectMirror(clients: Pick<ClickHouseClients, 'write'>, i
           write: (to, row) => writeGroup(to, row, version),
         })),
       ]
-      // The rows come from the state, where they were checked when they were written.
+      // No row should be refused: the rows come from the state database, where they were checked when they were written.
       if (refused.length > 0) throw new Error(`the event store refused a person or group: ${refused[0]!.message}`)
     },
 

@@ -17,7 +17,7 @@ export class RowBinaryWriter {
     return this.#bytes.length
   }
 
-  /** The bytes written so far and not truncated. Valid until the next write. */
+  /** The bytes that were written and not truncated. The buffer is valid until the next write. */
   written(): Buffer {
     return this.#bytes.subarray(0, this.#end)
   }
@@ -37,7 +37,7 @@ export class RowBinaryWriter {
     this.#end = this.#bytes.writeUInt32LE(value, this.#end)
   }
 
-  /** Int64 or UInt64 of a whole number that a double holds exactly, plus `highWord` × 2^32. */
+  /** Writes an Int64 or UInt64: a whole number that a double holds exactly, plus `highWord` × 2^32. */
   int64(value: number, highWord = 0): void {
     this.#reserve(8)
     const high = Math.floor(value / 0x1_0000_0000)
@@ -46,7 +46,10 @@ export class RowBinaryWriter {
     this.#end += 8
   }
 
-  /** Lower- or upper-case canonical text. @returns false, and writes nothing, if the text is not a UUID. */
+  /**
+   * Writes a UUID. @param text in canonical form, in lower or upper case. @returns false, and writes nothing, if it is not
+   * a UUID.
+   */
   uuid(text: string): boolean {
     if (text.length !== 36) return false
     this.#reserve(16)
@@ -77,7 +80,8 @@ export class RowBinaryWriter {
     if (length < 24) {
       if (this.#shortAscii(text)) return
     }
-    // The length comes first and counts bytes: guess that the text is ASCII, and move it when the guess was wrong.
+    // The length in bytes precedes the text. Leaves space for the length that an ASCII text would have, and moves the text
+    // if that was wrong.
     const guessed = countVarintBytes(length)
     const byteCount = this.#bytes.write(text, this.#end + guessed, 'utf8')
     const needed = countVarintBytes(byteCount)
@@ -105,7 +109,7 @@ export class RowBinaryWriter {
     }
   }
 
-  /** Crossing into C++ costs more than copying a few characters here. */
+  /** Writes a short text if it is ASCII: a loop over a few characters is faster than a call into C++. */
   #shortAscii(text: string): boolean {
     const bytes = this.#bytes
     const end = this.#end
@@ -142,7 +146,7 @@ function countVarintBytes(value: number): number {
   return count
 }
 
-/** Value of each ASCII character as a hexadecimal digit; 255 if it is not one. */
+/** The value of each ASCII character as a hexadecimal digit; 255 for a character that is not a hexadecimal digit. */
 const hexDigits = Uint8Array.from({ length: 128 }, (_, code) => {
   const digit = Number.parseInt(String.fromCharCode(code), 16)
   return Number.isNaN(digit) ? 255 : digit

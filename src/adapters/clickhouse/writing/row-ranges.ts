@@ -1,5 +1,5 @@
-// Reads the server's own lists of the tables' parts, and the mark that a worker leaves in the store. Together they show,
-// without reading an event, that parts are gone or broken, or that this is another copy of the store.
+// Reads the server's own lists of the tables' parts, and the marks that workers leave in the store. Together they show,
+// without reading an event, whether parts are missing or broken, or whether this is another copy of the store.
 
 import type { RowRange } from '#core/processing/row-ranges.ts'
 import type { MarkedRowRanges, StoreMark } from '#ports/events/event-store-upkeep.ts'
@@ -20,8 +20,8 @@ const checkedTables = [
 ]
 
 /**
- * A worker leaves a mark every 10 s at most, and two more around a stop. If three marks fall into one slot, the first
- * is lost.
+ * The length of a slot. A worker leaves one mark every 10 s at most, and two more around a stop; only if three marks fall
+ * into one slot, the first mark is lost.
  */
 const markSlotSeconds = 5
 const markSlotCount = (7 * 86_400) / markSlotSeconds
@@ -43,7 +43,7 @@ export async function findRowRanges(
   })
 }
 
-/** The ranges of rows that these tables have; null when the user may not ask. */
+/** The ranges of rows that these tables have; null when the user may not read the server's lists. */
 export async function listRowRanges(
   client: ClickHouseClient,
   database: string,
@@ -125,7 +125,7 @@ async function findParts(
   }))
 }
 
-/** A replaced row that no merge has removed yet counts as well. */
+/** Whether the store has this mark. A mark in a replaced row that no merge has removed yet also counts. */
 async function isMarked(
   client: ClickHouseClient,
   database: string,

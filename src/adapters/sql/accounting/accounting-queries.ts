@@ -1,5 +1,5 @@
-// Usage, refusals and warnings of projects by UTC day. Flag requests are added up. Event counts are copied from the event
-// store; for a day before the freezing line (`frozenBeforeDay`), the first copy is final.
+// Usage, refusals and warnings of projects by UTC day. Counts of flag requests are added up. Event counts are copied from
+// the event store; for a day before `frozenBeforeDay`, the first copy is final.
 
 import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
 import { addCategoryAndSeverity, findWarningSamplesMax } from '#core/events/warning-types.ts'
@@ -101,7 +101,7 @@ export function createAccountingQueries(db: Kysely<StateSchema>): AccountingStor
 
     async addRefused(counts) {
       if (counts.length === 0) return
-      // In the same order on all fronts, so that two fronts never wait for each other.
+      // Writes the rows in the same order on all fronts, so that two fronts never wait for each other.
       const inOrder = counts.toSorted(
         (a, b) => a.projectId - b.projectId || compare(a.day, b.day) || compare(a.reason, b.reason),
       )
@@ -198,7 +198,10 @@ function sumColumns<C extends CountColumn>(
   return readInSlices(projectIds, some => sums.where('project_id', 'in', some).execute() as Promise<never[]>)
 }
 
-/** The update of an existing row: sets the new counts, or for each count the larger of the old and the new one. */
+/**
+ * The update of an existing row: sets the new counts or, with `mayNotFall`, the larger of the old and the new count for
+ * each column.
+ */
 function buildCountUpdates(mayNotFall: boolean): {
   readonly [K in keyof RowOf<typeof eventCounts>]: RawBuilder<number>
 } {

@@ -12,7 +12,9 @@ import { parseStoredAuthor, parseStoredJson } from '../tables/rows.ts'
 import type { ActivityTable, StateSchema } from '../tables/schema.ts'
 import { toStorableText } from '../tables/wrap-methods.ts'
 
-/** The most entries that one call reads: a few milliseconds, during which the search thread does nothing else. */
+/**
+ * The most entries that one call searches. This takes a few milliseconds, during which the search thread does nothing else.
+ */
 const searchedMax = 2_000
 
 export function createActivityQueries(db: Kysely<StateSchema>): ActivityStore {
@@ -55,7 +57,8 @@ export function createActivityQueries(db: Kysely<StateSchema>): ActivityStore {
         .execute()
       const fitting = countFittingRows(sizes.slice(0, limit))
       if (fitting === 0) return { results: [], nextBelowId: endId }
-      // Selected by id, since entries that were added in between would otherwise replace the oldest entries.
+      // Reads the entries by the ids found above: otherwise entries that were added in between would displace the oldest
+      // entries.
       const ids = sizes.slice(0, fitting).map(({ id }) => id)
       const rows = await db
         .selectFrom('activity_log')
@@ -68,7 +71,10 @@ export function createActivityQueries(db: Kysely<StateSchema>): ActivityStore {
   }
 }
 
-/** Includes the entry's flag version, since whoever shows the entry compares that version with the previous one. */
+/**
+ * The bytes of an entry. They include the entry's flag version, since showing the entry compares that version with the
+ * previous version.
+ */
 const entryBytes = sql<number>`octet_length(changes) + coalesce((
   SELECT octet_length(v.snapshot) FROM feature_flag_version v
   WHERE v.flag_id = CASE WHEN kind = 'feature_flag' THEN CAST(item_id AS BIGINT) END AND v.version = activity_log.version

@@ -59,7 +59,7 @@ export function createCohortQueries(db: Kysely<StateSchema>): CohortStore & Defi
         if (isSameCohort(current, cohort))
           return ok({ value: current, revision: await readProjectRevision(trx, projectId) })
         const isCountKept = patch.filters === undefined || current.isStatic
-        // A new member count may be written at the same moment, so the old count is not written back.
+        // Leaves out the member count: a new count may be written at the same moment, which the old count must not replace.
         const { id: _, member_count: _count, counted_at: _at, ...columns } = toResourceRow(cohortResource, cohort)
         await trx
           .updateTable('cohort')
@@ -81,10 +81,11 @@ export function createCohortQueries(db: Kysely<StateSchema>): CohortStore & Defi
     },
 
     async findLinks(projectId) {
-      // Read before the definitions, so that a write in between makes the definitions newer than this revision, never
-      // older.
+      // Reads the revision before the definitions, so that a write in between makes the definitions newer than the
+      // revision, never older.
       const revision = await readProjectRevision(db, projectId)
-      // Reads only filters that may refer to something; a search in their text finds them, since JSON.stringify wrote it.
+      // Reads only filters that may refer to a cohort, a flag or an experiment. A text search finds them, since
+      // JSON.stringify wrote the text.
       const linking = sql<
         string | null
       >`CASE WHEN filters LIKE '%"cohort"%' OR filters LIKE '%"flag"%' OR filters LIKE '%"experiment_id"%' THEN filters END`
@@ -162,7 +163,7 @@ export async function haveDefinitionsChanged(
   return linksRevision !== undefined && linksRevision !== (await readProjectRevision(trx, projectId))
 }
 
-/** A deletion may change fields too: its entry shows the cohort as the deletion left it. */
+/** The activity entry of a change. A deletion may also change fields, so its entry shows the cohort with these changes. */
 function createCohortActivity(before: Cohort | null, after: Cohort) {
   const { projectId, id, name } = after
   const item = { kind: 'cohort', projectId, itemId: String(id), itemName: name } as const

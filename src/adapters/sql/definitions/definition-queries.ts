@@ -135,7 +135,7 @@ async function readVersioned<T extends 'feature_flag' | 'cohort'>(
   projectIds: readonly number[],
   heldOf: (projectId: number) => DefinitionVersions['flags'] | null,
 ): Promise<{ readonly rows: Selectable<StateSchema[T]>[]; readonly gone: ReadonlyMap<number, number[]> }> {
-  // Both tables have the columns named here.
+  // The query is typed for flags, since the table of cohorts also has the columns used here.
   const living = trx
     .selectFrom(table as 'feature_flag')
     .where('deleted', '=', 0)

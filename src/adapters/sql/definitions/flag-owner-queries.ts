@@ -1,4 +1,4 @@
-// Data stored next to flags, by flag id: experiments and early access features, and the last calls.
+// Reads what other tables store for flags, by flag id: experiments, early access features and the times of the last calls.
 
 import type { Kysely } from 'kysely'
 import { earlyAccessFeatureResource } from '#core/resources/early-access-feature.ts'

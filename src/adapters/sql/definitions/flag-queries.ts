@@ -119,7 +119,7 @@ export async function insertFlag(
   { by, atMs }: Change,
   hasExperiment = false,
 ): Promise<Result<Flag, 'key_taken'>> {
-  // Checked before an id is taken, so that a refused flag leaves no gap.
+  // Checks the key before an id is taken, so that a refused flag leaves no gap in the ids.
   if ((await findByKey(trx, input.projectId, input.key)) !== null) return err('key_taken')
   const flag: Flag = {
     ...deactivateIfArchived(input),
@@ -155,7 +155,7 @@ export async function updateFlagRow(
     if (holder !== null && holder.id !== flagId) return err('key_taken')
   }
   if (isSameDefinition(current, flag)) return ok(current)
-  // Checks the version again, since an engine may let two transactions read at the same time.
+  // The condition checks the version again, since an engine may let two transactions read the flag at the same time.
   const { numUpdatedRows } = await trx
     .updateTable('feature_flag')
     .set(toResourceRow(flagResource, flag))
@@ -277,7 +277,8 @@ function toFlagVersion(row: FlagVersionTable): FlagVersion {
   return {
     flagId: Number(row.flag_id),
     version: Number(row.version),
-    // A field that a later release added is missing from older snapshots; in those, the author was only a label.
+    // Older snapshots lack fields that later releases added, which get their defaults; in the oldest, the author is only a
+    // label.
     flag: { ...flagDefaults, ...snapshot, createdBy: typeof by === 'string' ? { id: null, label: by } : by },
     changedBy: parseStoredAuthor(row.changed_by),
     createdAtMs: Number(row.created_at),

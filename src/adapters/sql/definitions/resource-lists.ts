@@ -52,7 +52,7 @@ export function listResourceItems<N extends ResourceName>(
   return readNewest(resources[name], selectResourceItems(db, resources[name], projectId), query)
 }
 
-/** The database typed with arbitrary tables and columns, for queries whose resource is known only when they run. */
+/** Gives the database a type with arbitrary tables and columns, for queries whose resource is known only at run time. */
 export function toUntypedTables(db: Kysely<StateSchema>) {
   return db as unknown as Kysely<Record<string, Record<string, string | number | null>>>
 }
@@ -97,7 +97,8 @@ async function selectSurveys(
   if (status === 'running' || status === 'complete')
     surveys = surveys.where('end_date', status === 'running' ? 'is' : 'is not', null)
   if (search === undefined || search === '') return surveys
-  // A description is part of the content's JSON, where its text is escaped, so a match may also be in another field.
+  // A survey's description is part of the JSON in `content`, where it is escaped. A match may be in another field, so the
+  // matches are only candidates.
   const escaped = JSON.stringify(search).slice(1, -1)
   const candidates = surveys.where(
     sql<boolean>`(${containsTextSql('name', search)} OR ${containsTextSql('content', escaped)})`,

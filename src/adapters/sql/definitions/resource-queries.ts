@@ -113,7 +113,10 @@ function pickFields({ fields }: Resource, values: Readonly<Record<string, unknow
   return Object.fromEntries(Object.keys(fields).map(key => [key, values[key]])) as AnyItem
 }
 
-/** @param basedOn undefined or, when it comes from another thread, null if absent. */
+/**
+ * Whether the stored item differs from the item on which a change is based. @param basedOn if absent, undefined, or null
+ * when the call comes from another thread.
+ */
 function isChanged(resource: Resource, stored: AnyItem, basedOn: AnyItem | null | undefined): boolean {
   if (basedOn === undefined || basedOn === null) return false
   return JSON.stringify(toResourceRow(resource, stored)) !== JSON.stringify(toResourceRow(resource, basedOn))
@@ -129,7 +132,7 @@ function createItemActivity(name: ResourceName, before: AnyItem | null, after: A
   )
 }
 
-/** @returns ids of the flags that were written, by the item's fields for them. */
+/** @returns a map from each of the item's fields that names a flag to the id of the flag that was written. */
 async function applyFlagWrites(
   trx: Kysely<StateSchema>,
   projectId: number,
@@ -175,7 +178,7 @@ async function unmarkFlag(
     .executeTakeFirst()
   if (other !== undefined) return true
   const changed = await updateFlagRow(trx, projectId, flagId, { hasExperiment: false }, change)
-  // A flag that is already deleted has no mark to remove.
+  // `not_found` is fine: the flag is already deleted, so it has no mark to remove.
   return changed.ok || changed.error === 'not_found'
 }
 

@@ -1,6 +1,6 @@
-// Definitions that a caller already holds are neither read nor parsed again. A flag or a cohort is identified by its
-// id, which is never reused, and its version, which every write raises. Both sides of a state thread work with these
-// shapes.
+// Definitions that a caller already holds are neither read nor parsed again. A flag or a cohort is identified by its id,
+// which is never reused, and its version, which every write raises. Both sides of a state thread, the caller and the
+// thread, use these types.
 
 import type { ProjectDefinitions } from '#core/flags/definitions/project-definitions.ts'
 import type { DefinitionChanges, GetHeldDefinitions } from '#ports/state/definition-store.ts'
@@ -11,7 +11,7 @@ type VersionedList = 'flags' | 'cohorts'
 /** The ids and versions of one project's definitions that the caller holds. */
 export type DefinitionVersions = { readonly [L in VersionedList]: readonly (readonly [id: number, version: number])[] }
 
-/** The definitions of a project, without flags and cohorts that the caller holds. */
+/** The definitions of a project, without the flags and cohorts that the caller already holds. */
 export interface ProjectDelta {
   /** Has only the flags and cohorts that the caller does not hold in their current version, by ascending id. */
   readonly read: ProjectDefinitions
@@ -40,7 +40,7 @@ export function addUnchangedDefinitions(changes: DefinitionDelta, held: GetHeldD
   return { ...changes, projects }
 }
 
-/** Merges by ascending id, the order of both lists. */
+/** Merges the held and the newly read items by ascending id, which is the order of both lists. */
 function mergeHeld<T extends Versioned>(held: readonly T[], read: readonly T[], gone: readonly number[]): readonly T[] {
   if (read.length === 0 && gone.length === 0) return held
   const replaced = new Set([...gone, ...read.map(({ id }) => id)])

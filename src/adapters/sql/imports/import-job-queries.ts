@@ -86,7 +86,7 @@ export function createImportJobQueries(db: Kysely<StateSchema>): ImportJobStore 
             updated_at: nowMs,
             published_at: nowMs,
           })
-          // If another worker was first, the id stays unused.
+          // If another worker has already created this job, the new id stays unused.
           .onConflict(conflict => conflict.doNothing())
           .execute()
       }),
@@ -176,7 +176,10 @@ export function createImportJobQueries(db: Kysely<StateSchema>): ImportJobStore 
   }
 }
 
-/** Call it in the transaction that creates the job, which waits for all other transactions that write. */
+/**
+ * Which limit one more job of the project would exceed. Call it in the transaction that creates the job, which waits for
+ * all other writing transactions.
+ */
 async function findExceededLimit(
   trx: Kysely<StateSchema>,
   projectId: number,
@@ -197,7 +200,10 @@ async function findExceededLimit(
   return earlier !== undefined && Number(earlier.created_at) > nowMs - dayMs ? 'too_many_per_day' : null
 }
 
-/** Names the job by its number: with the public id, anyone can add events. Leaves out progress, which is reported often. */
+/**
+ * The activity entry of a change. It names the job by its number, since anyone who knows the public id can add events, and
+ * leaves out progress, which is reported often.
+ */
 function createJobActivity(before: DescribedImportJob | null, after: DescribedImportJob): NewActivity | null {
   const { projectId, id, name } = after
   const item = { kind: 'import_job', projectId, itemId: String(id), itemName: name } as const

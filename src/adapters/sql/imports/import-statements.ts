@@ -22,8 +22,8 @@ export const importStatements = {
   INSERT INTO import_note_sample (import_job_id, reason, details) VALUES (?, ?, ?)`,
 
   /**
-   * group_type_index, group_type_index, import_job_id. A published job takes precedence, since it may be the next to be
-   * discarded.
+   * group_type_index, group_type_index, import_job_id. Marks the type as added by another job that names it, a published
+   * job first, since that may be the next to be discarded.
    */
   passOnGroupType: `
   UPDATE import_group_type SET is_added = 1 WHERE group_type_index = ? AND import_job_id = (
@@ -83,8 +83,8 @@ export const importStatements = {
 /**
  * Lists the flag assignments and static cohorts of the persons that an import job merges, as they are before the merges, so
  * that undoing the job restores them to each person. Source: docs/wire/import.md §3.3.
- * @param merges in the order in which they are made.
- * @param assignmentsOf what each of the persons has, by uuid.
+ * @param merges in the order in which they are made. @param assignmentsOf returns a person's assignments before the merges,
+ * by uuid.
  */
 export function createAssignmentRecords(
   importJobId: number,

@@ -12,7 +12,9 @@ import type { StateSchema } from '../tables/schema.ts'
 import { jobColumns, toImportJob } from './import-job-queries.ts'
 
 const clearedRowsMax = 2_000
-/** Jobs are discarded one at a time, so there are hardly ever more than this. */
+/**
+ * The most discarded jobs that one call deletes. Jobs are discarded one at a time, so there are hardly ever more to delete.
+ */
 const forgottenJobsMax = 100
 
 const unfinishedStates = importJobStates.filter(state => state !== 'published' && state !== 'discarded')
@@ -210,7 +212,10 @@ function parseAssignments(text: string): Assignments {
   return { hashKeys, cohortIds }
 }
 
-/** The rows of a table whose column `owner` has the value, in the order of `key`, for which there is an index. */
+/**
+ * The rows of a table whose column `owner` has the value `value`, in the order of the columns `key`, for which there is an
+ * index.
+ */
 interface OwnedRows {
   readonly table: string
   readonly owner: string
@@ -254,7 +259,7 @@ async function deleteSomeRows(db: Kysely<StateSchema>, tables: readonly OwnedRow
   return false
 }
 
-/** Deletes in steps, since the table has events of all projects and jobs. */
+/** Deletes a job's rows of `import_generated` in steps, since the table has rows of all projects and jobs. */
 async function deleteGenerated(db: Kysely<StateSchema>, importJobId: number): Promise<void> {
   const job = await db.selectFrom('import_job').select('project_id').where('id', '=', importJobId).executeTakeFirst()
   if (job === undefined) return
@@ -262,7 +267,7 @@ async function deleteGenerated(db: Kysely<StateSchema>, importJobId: number): Pr
     after = await deleteSomeGenerated(db, { importJobId, projectId: job.project_id, after })
 }
 
-/** @returns where to continue; null at the end. */
+/** @returns the uuid after which to continue; null when all rows have been visited. */
 async function deleteSomeGenerated(
   db: Kysely<StateSchema>,
   { importJobId, projectId, after }: { importJobId: number; projectId: number; after: string },

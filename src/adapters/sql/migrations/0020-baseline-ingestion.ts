@@ -85,7 +85,7 @@ function processingTables({ autoId, clustered, text }: DdlDialect): string[] {
 
 function accountingTables({ autoId, text }: DdlDialect): string[] {
   return [
-    // The exact count of a UTC day, and a few samples.
+    // Ingestion warnings: the exact count per UTC day, and a few samples.
     `CREATE TABLE ingestion_warning_day (
       project_id BIGINT NOT NULL,
       type ${text} NOT NULL,
@@ -120,7 +120,8 @@ function accountingTables({ autoId, text }: DdlDialect): string[] {
       flag_requests BIGINT NOT NULL DEFAULT 0,
       PRIMARY KEY (project_id, day)
     )`,
-    // The number of events of known projects that a front answered but did not accept, by UTC day and reason.
+    // How many events fronts refused, by UTC day and reason. Counts only events of known projects, in requests that a front
+    // answered.
     `CREATE TABLE refused_daily (
       project_id BIGINT NOT NULL,
       day ${text} NOT NULL,
@@ -135,9 +136,9 @@ function accountingTables({ autoId, text }: DdlDialect): string[] {
 /** Docs: docs/decisions/0053-import-jobs.md. */
 function importTables({ autoId, clustered, text }: DdlDialect): string[] {
   return [
-    // A job is created by a user, or collects one project's imports of one UTC day that were sent without a job. public_id:
-    // NULL for implicit jobs (those of a day), which no client names. stored_rows: how many rows were stored for the job,
-    // so that publishing notices lost rows; NULL for implicit jobs. failure_code, failing_since: why publishing or
+    // A job is created by a user or is implicit: an implicit job collects a project's imports of one UTC day that were sent
+    // without a job. public_id: NULL for implicit jobs, which no client names. stored_rows: how many rows were stored for
+    // the job, so that publishing notices lost rows; NULL for implicit jobs. failure_code, failing_since: why publishing or
     // discarding fails, and since when; NULL while it does not fail. final_at: since when the job can no longer be undone;
     // NULL while it can be undone.
     `CREATE TABLE import_job (
@@ -167,7 +168,7 @@ function importTables({ autoId, clustered, text }: DdlDialect): string[] {
     `CREATE INDEX import_job_project ON import_job (project_id, id)`,
     `CREATE INDEX import_job_state ON import_job (state, project_id)`,
 
-    // Links that a pending job will make.
+    // Links between distinct ids that a pending job will make when it is published.
     `CREATE TABLE import_link (
       id ${autoId},
       import_job_id BIGINT NOT NULL,
@@ -208,8 +209,8 @@ function importTables({ autoId, clustered, text }: DdlDialect): string[] {
       after_image ${text} NOT NULL,
       PRIMARY KEY (import_job_id, kind, subject)
     )`,
-    // The time of a link or group event that an importer generated. A later job with a wider range may send the event with
-    // an earlier time; the time stored here then replaces it, so that both rows are one event.
+    // The time of a link or group event that an importer generated. A later job with a wider range may send the event again
+    // with an earlier time; the stored time then replaces the earlier time, so that both rows are the same event.
     `CREATE TABLE import_generated (
       project_id BIGINT NOT NULL,
       uuid ${text} NOT NULL,

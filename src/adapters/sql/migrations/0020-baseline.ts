@@ -1,5 +1,5 @@
-// The whole schema as of 0.2.0. Numbers 1 to 19 belong to unreleased versions, so that each side recognises and refuses the
-// other's state (docs/decisions/0070-one-baseline.md).
+// The whole schema as of 0.2.0. Migrations 1 to 19 belong to unreleased versions: with separate numbers, released and
+// unreleased versions recognise and refuse each other's states (docs/decisions/0070-one-baseline.md).
 
 import { buildIngestionTables } from './0020-baseline-ingestion.ts'
 import type { DdlDialect, Migration } from './migration.ts'
@@ -19,7 +19,7 @@ export const baseline: Migration = {
 
 function instanceTables({ text, notifyRevision, saltTable }: DdlDialect): string[] {
   return [
-    // Ids that users see are taken from here, so that neither engine uses one twice, even after a delete.
+    // Ids that users see are taken from this table, so that neither engine uses an id twice, even after a deletion.
     `CREATE TABLE id_sequence (name ${text} PRIMARY KEY, last_id BIGINT NOT NULL)`,
     // Import jobs start at 2: partitions 0 and 1 of the event store are for live events and for imports without a job.
     `INSERT INTO id_sequence (name, last_id)
@@ -39,7 +39,7 @@ function instanceTables({ text, notifyRevision, saltTable }: DdlDialect): string
       last_used_at BIGINT
     )`,
 
-    // The clock for deletion by age, which a single wrong reading of the wall clock does not move.
+    // The time by which rows are deleted by age: a single wrong reading of the system's clock does not change it.
     `CREATE TABLE trusted_time (
       id INTEGER PRIMARY KEY CHECK (id = 1),
       at_ms BIGINT NOT NULL,
@@ -86,7 +86,7 @@ function projectTables({ text }: DdlDialect): string[] {
     `CREATE UNIQUE INDEX project_api_token ON project (api_token) WHERE deleted = 0`,
     `CREATE INDEX project_revision ON project (revision)`,
 
-    // role: primary, or backup: the previous key, which stays valid for a while after a rotation.
+    // role: primary or backup. The backup key is the previous key, which stays valid for a while after a rotation.
     `CREATE TABLE secret_api_key (
       project_id BIGINT NOT NULL REFERENCES project (id),
       role ${text} NOT NULL,
@@ -135,10 +135,12 @@ function flagTables({ text }: DdlDialect): string[] {
       created_at BIGINT NOT NULL,
       PRIMARY KEY (flag_id, version)
     )`,
-    // Separate, since every chunk writes it: the flag's row may hold a megabyte of filters and be locked by an edit.
+    // The last call is not in the flag's own row, since every chunk writes it: that row may hold a megabyte of filters and
+    // be locked by an edit.
     `CREATE TABLE flag_last_call (flag_id BIGINT PRIMARY KEY, called_at BIGINT NOT NULL)`,
 
-    // owns_flag: whether the feature (or experiment) created its flag; a flag that it took over has other uses, too.
+    // owns_flag: whether the feature (or experiment) created its flag. If it took over an existing flag, the flag has other
+    // uses, too.
     `CREATE TABLE early_access_feature (
       id ${text} PRIMARY KEY,
       project_id BIGINT NOT NULL,
@@ -216,7 +218,8 @@ function personTables({ autoId, clustered, text }: DdlDialect): string[] {
     )${clustered}`,
     // The ids of one person in order, so that a page of them is read without sorting the rest.
     `CREATE INDEX person_distinct_id_of_person ON person_distinct_id (person_id, distinct_id)`,
-    // next_version: the version with which the id is mapped next. Above 1 if an undone import left an override.
+    // next_version: the version that the id gets when it is next mapped to a person. Above 1 if an undone import left an
+    // override.
     `CREATE TABLE personless_distinct_id (
       project_id BIGINT NOT NULL,
       distinct_id ${text} NOT NULL,
@@ -278,8 +281,8 @@ function personTables({ autoId, clustered, text }: DdlDialect): string[] {
       PRIMARY KEY (project_id, person_uuid, erasure_id)
     )${clustered}`,
     `CREATE INDEX erased_person_erasure ON erased_person (erasure_id)`,
-    // Kept until the log has no more records of these ids. `own_uuid`: the person that the id created; '' if that person
-    // still exists (it no longer has the id).
+    // The distinct ids of erased persons, kept until the log has no more records with these ids. `own_uuid`: the person
+    // that the id created; '' if that person still exists (it no longer has the id).
     `CREATE TABLE erased_distinct_id (
       project_id BIGINT NOT NULL,
       distinct_id ${text} NOT NULL,

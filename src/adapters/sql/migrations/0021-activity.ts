@@ -34,9 +34,10 @@ export const activity: Migration = {
       changes ${text} NOT NULL
     )`,
     `CREATE INDEX activity_log_project ON activity_log (project_id, id)`,
-    // Does not include the project and the kind, since a page is in the order of the entries' ids regardless of these.
+    // This index leaves out project and kind, since a page is in the order of the entries' ids, whatever their project and
+    // kind.
     `CREATE INDEX activity_log_item ON activity_log (item_id, id)`,
-    // Matches the flag's own `deleted`, which in its snapshot comes before the version.
+    // The LIKE pattern matches only the `deleted` field of the flag itself, which precedes its `version` in the snapshot.
     `INSERT INTO activity_log
         (project_id, kind, item_id, item_name, activity, version, author, created_at, changes)
       SELECT v.project_id, 'feature_flag', CAST(v.flag_id AS TEXT), f.key,

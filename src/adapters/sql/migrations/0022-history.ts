@@ -11,7 +11,8 @@ export const history: Migration = {
   name: 'history',
   statements: ({ text, clustered, jsonField }) => [
     'ALTER TABLE import_job ADD COLUMN publish_began_at BIGINT',
-    // A job without persons, ids and groups has no record of its start.
+    // A job without persons, ids and groups has no `publish_start` image, so the time when it was published or updated is
+    // used.
     `UPDATE import_job SET publish_began_at = coalesce(
         (SELECT CAST(${jsonField('before_image', 'atMs')} AS BIGINT) FROM import_image
           WHERE import_job_id = import_job.id AND kind = 'publish_start'),
@@ -19,8 +20,8 @@ export const history: Migration = {
       WHERE implicit_day IS NULL
         AND (published_at IS NOT NULL OR (state = 'publishing' AND step <> 'draining'))`,
 
-    // Each row belongs to a person that the job merged away. It has the person's flag assignments and static cohorts (own),
-    // and which of these the survivor got (taken).
+    // Each row belongs to a person that the job merged away. `own`: the person's flag assignments and static cohorts;
+    // `taken`: those of them that the survivor got.
     `CREATE TABLE import_assignments (
       import_job_id BIGINT NOT NULL,
       person_uuid ${text} NOT NULL,
@@ -33,7 +34,7 @@ export const history: Migration = {
       SELECT import_job_id, subject, ${jsonField('after_image', 'personUuid')}, before_image, after_image
       FROM import_image WHERE kind = 'assignments'`,
 
-    // is_added: whether the type did not exist before; then discarding the job deletes it if nothing else uses it.
+    // is_added: whether the job added the type; discarding the job then deletes the type if nothing else uses it.
     `CREATE TABLE import_group_type (
       import_job_id BIGINT NOT NULL,
       group_type_index INTEGER NOT NULL,
@@ -47,7 +48,7 @@ export const history: Migration = {
       FROM import_image WHERE kind = 'group_type'`,
     'DROP TABLE import_image',
 
-    // Undoing began by deleting the job's events, so what else to undo can no longer be found.
+    // Where undoing has already begun, the job's events were deleted first, so what else to undo can no longer be found.
     `INSERT INTO import_note (import_job_id, reason, note_count)
       SELECT id, 'undo_left:history_is_incomplete', 1 FROM import_job WHERE ${undoing} ON CONFLICT DO NOTHING`,
     `UPDATE import_job SET step = 'undo' WHERE ${undoing}`,

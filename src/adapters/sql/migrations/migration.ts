@@ -1,27 +1,30 @@
-// Defines migrations: DDL in the common subset of SQLite and PostgreSQL, plus words for what differs between the two.
+// Defines migrations: DDL in the common subset of SQLite and PostgreSQL, plus a dialect with what differs between the two.
 
 export interface Migration {
   /** 1 more than the version of the previous migration. */
   readonly version: number
   readonly name: string
-  /** DDL in the common subset; `words` supplies what differs between the engines. */
+  /** DDL in the common subset; `dialect` supplies what differs between the engines. */
   readonly statements: (dialect: DdlDialect) => readonly string[]
 }
 
 export interface DdlDialect {
-  /** Type and key of an id that the engine counts up and never reuses. */
+  /** Column type and key of an id that the engine counts up and never reuses. */
   readonly autoId: string
-  /** Suffix that keeps a table in the order of its primary key, where the engine can. */
+  /** Suffix of a table definition that stores the table in the order of its primary key, if the engine can do that. */
   readonly clustered: string
   /** Type of text that is compared and sorted byte by byte, regardless of the locale of the database or its host. */
   readonly text: string
-  /** JSON text of an author that has the label in this column and no id; see `core/author.ts`. */
+  /** SQL of the JSON text of an author without an id whose label is in this column; see `core/author.ts`. */
   readonly authorWithLabel: (column: string) => string
-  /** Text of a field of the JSON object in this column. */
+  /** SQL of the text of a field of the JSON object in this column. */
   readonly jsonField: (column: string, name: string) => string
-  /** Makes every commit of a new revision notify the other processes, where the engine can; the table exists. */
+  /**
+   * Statements after which every commit of a new revision notifies the other processes, if the engine can do that. The
+   * table `revision` must exist.
+   */
   readonly notifyRevision: readonly string[]
-  /** The table of salts, for an engine with which salts are not files next to the state. */
+  /** The definition of the table of salts; empty for an engine whose salts are files next to the state. */
   readonly saltTable: readonly string[]
 }
 
@@ -44,7 +47,8 @@ export const postgresDialect: DdlDialect = {
   text: 'TEXT COLLATE "C"',
   authorWithLabel: column => `'{"id":null,"label":' || to_json(${column})::text || '}'`,
   jsonField: (column, name) => `(${column}::json ->> '${name}')`,
-  // A trigger, so that no writer of the counter can forget it; NOTIFY reaches listeners when the transaction commits.
+  // A trigger sends the notification, so that no writer of the revision can forget it. Listeners get it when the
+  // transaction commits.
   notifyRevision: [
     `CREATE FUNCTION pennon_notify_revision() RETURNS trigger LANGUAGE plpgsql AS
       $$ BEGIN PERFORM pg_notify('${revisionChannel}', NEW.value::text); RETURN NULL; END $$`,

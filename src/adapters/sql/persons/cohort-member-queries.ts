@@ -1,5 +1,5 @@
-// Members of static cohorts: rows of persons. Ids are resolved in the transaction that writes, so that a person who is
-// merged into another at the same moment is found either as the survivor or not at all.
+// Reads and writes the members of static cohorts. Their ids are resolved in the transaction that writes, so that a person
+// who is merged into another person at the same moment is found either as the survivor or not at all.
 
 import type { Kysely } from 'kysely'
 import type { Change } from '#core/author.ts'
@@ -15,9 +15,12 @@ import { toStorableText } from '../tables/wrap-methods.ts'
 import { type PersonPageStart, selectMatchingPersons } from './person-queries.ts'
 import { readPersonsPage } from './person-views.ts'
 
-/** The most bytes of one page of persons, which a front evaluates in one go. A page of one person may have more. */
+/** The most bytes of one page of persons, which a front evaluates in one go. A page of a single person may have more. */
 const pageBytesMax = 256 * 1024
-/** Searching the texts of this many persons takes a few milliseconds, during which nothing is written. */
+/**
+ * How many persons one statement searches: reading their texts takes a few milliseconds, during which nothing else can be
+ * written.
+ */
 const personsPerLook = 2_000
 
 export function createCohortMemberQueries(db: Kysely<StateSchema>): CohortMemberStore {
@@ -97,7 +100,8 @@ async function readPage(
   const ids = fitting.orderBy('person.id', direction).limit(limit + 1)
   const page = await readPersonsPage(db, ids.as('page'), { limit, direction, bytesMax: pageBytesMax })
   const { results, hasMore } = await addStaticCohorts(db, page, ofCohortIds)
-  // A page is read in two statements, and all of its persons may have been erased or merged in between.
+  // An empty page may still have more pages after it: it is read in two statements, and its persons may have been erased or
+  // merged in between.
   const nextBehindId = hasMore ? (results.at(-1)?.id ?? behind.id ?? lastId) : lastId
   return { results, hasMore: nextBehindId !== null, nextBehindId }
 }
@@ -107,7 +111,7 @@ function searchesTexts({ distinctId, uuid, search = '', propertyParts = [] }: Pe
   return distinctId === undefined && uuid === undefined && (search !== '' || propertyParts.length > 0)
 }
 
-/** The last person whose texts one statement searches; null when it can search all that are left. */
+/** The last person whose texts one statement searches; null when the statement can search all remaining persons. */
 async function findLastSearchedId(
   db: Kysely<StateSchema>,
   projectId: number,
@@ -121,7 +125,7 @@ async function findLastSearchedId(
   return row === undefined ? null : Number(row.id)
 }
 
-/** How many persons before the end of a page do not match. */
+/** How many persons between the start and the end of a page do not match its filters. */
 async function countPassedOver(
   db: Kysely<StateSchema>,
   projectId: number,
@@ -130,11 +134,15 @@ async function countPassedOver(
 ): Promise<number> {
   let passed = selectMatchingPersons(db, projectId, {}, behind)
   if (nextBehindId !== null) passed = passed.where('person.id', '<=', nextBehindId)
-  // The page was read earlier, and some of its persons may have been erased or merged since.
+  // The difference may be negative, since some of the page's persons may have been erased or merged after the page was
+  // read.
   return Math.max(0, (await countRows(passed.clearSelect())) - results.length)
 }
 
-/** @param write changes the rows of these persons, as many as one statement takes, and returns how many it changed. */
+/**
+ * @param write adds or removes these persons, which are no more than one statement takes, and returns how many rows it
+ * changed.
+ */
 function changeMembers(
   db: Kysely<StateSchema>,
   { projectId, cohortId, verb }: { projectId: number; cohortId: number; verb: 'members_added' | 'members_removed' },
@@ -172,7 +180,7 @@ function changeMembers(
   })
 }
 
-/** @returns the person by each id, in the spelling of the caller. */
+/** @returns a map from each id that was found, as the caller spells it, to the person's row id. */
 async function resolveMembers(
   trx: Kysely<StateSchema>,
   projectId: number,

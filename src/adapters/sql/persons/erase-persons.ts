@@ -29,8 +29,8 @@ export async function erasePersonRows(
     .where('id', '=', projectId)
     .returning('erasures')
     .executeTakeFirstOrThrow()
-  // A mirror step may be reading the persons now. With a version above the step's, it cannot record its result, and starts
-  // again without the erased person.
+  // A step that updates the mirror may be reading these persons now. Raising the version keeps that step from recording its
+  // result; it starts again without the erased persons.
   if (!terms.keepsPerson) await trx.updateTable('subject_mirror').set({ version: sql<number>`version + 2` }).execute()
   const { version } = await trx.selectFrom('subject_mirror').select('version').executeTakeFirstOrThrow()
   const { id } = await trx
@@ -93,7 +93,9 @@ interface TakenPerson {
   readonly uuid: string
 }
 
-/** The first persons, at least one, whose distinct ids together are few enough for one transaction. */
+/**
+ * Selects as many of the first persons, but at least one, as one transaction can erase by the number of their distinct ids.
+ */
 async function selectPersonsToErase(trx: Transaction<StateSchema>, projectId: number, personIds: readonly number[]) {
   const uuids = await lockPersons(trx, projectId, personIds)
   const persons: TakenPerson[] = []
@@ -113,8 +115,8 @@ async function selectPersonsToErase(trx: Transaction<StateSchema>, projectId: nu
 }
 
 /**
- * Chunks lock a person before they give it an id or merge it. This takes the locks in the same order as chunks do, by uuid.
- * @returns the uuids of the persons that still exist, by id.
+ * Locks the persons in the order of their uuids, like chunks, which lock a person before they give it an id or merge it.
+ * @returns a map from the row id of each person that still exists to its uuid.
  */
 async function lockPersons(
   trx: Transaction<StateSchema>,
@@ -147,7 +149,7 @@ async function removePersons(
     await trx.deleteFrom('person_distinct_id').where('person_id', 'in', some).execute()
     await trx.deleteFrom('person').where('id', 'in', some).execute()
   }
-  // In the order of their ids, so that two erasures never wait for each other.
+  // Updates the cohorts in the order of their ids, so that two erasures never wait for each other.
   for (const [id, count] of [...goneFrom].toSorted(([a], [b]) => a - b))
     await trx
       .updateTable('cohort')
@@ -168,7 +170,10 @@ async function removePersons(
   await trx.insertInto('subject_change').values({ subjects: changed }).execute()
 }
 
-/** Deletes assignments that undoing an import would restore. Finds them by job and person: there is no other key. */
+/**
+ * Deletes the assignments that undoing an import would restore. Finds them by job and person, since the table has no other
+ * key.
+ */
 async function deleteUndoAssignments(
   trx: Transaction<StateSchema>,
   projectId: number,
@@ -191,7 +196,7 @@ async function deleteUndoAssignments(
         .execute()
 }
 
-/** @param erasures null if the events are deleted, too. */
+/** @param erasures the project's count of erasures, including this erasure; null if the events are deleted, too. */
 async function recordErasedPast(
   trx: Transaction<StateSchema>,
   projectId: number,
@@ -206,7 +211,10 @@ async function recordErasedPast(
   }
 }
 
-/** Removes the persons from requests to repair persons and from the reports of these, and removes their splits (cuts). */
+/**
+ * Removes the persons from requests to repair persons and from the reports of such requests, and deletes the cuts that
+ * splits left for their distinct ids.
+ */
 async function removeFromRepairs(
   trx: Transaction<StateSchema>,
   projectId: number,
@@ -282,7 +290,10 @@ async function removeFromStaging(
     }
 }
 
-/** The uuids of persons that the ids created, except of persons that still exist without the id. */
+/**
+ * Maps each distinct id to the uuid of the person that it would create, except if a person with that uuid still exists
+ * (without the id).
+ */
 async function findCreatedUuids(
   trx: Transaction<StateSchema>,
   projectId: number,

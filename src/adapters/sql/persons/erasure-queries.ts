@@ -210,7 +210,7 @@ async function deleteMentioning(
   }
 }
 
-/** Reads the subjects of the first erasures, as many as fit into one step of the worker. */
+/** Reads the distinct ids and persons of the first erasures, of as many erasures as fit into one step of the worker. */
 async function readErasureSubjects(
   db: Kysely<StateSchema>,
   rows: readonly Selectable<PersonErasureTable>[],

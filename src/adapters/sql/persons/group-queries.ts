@@ -1,4 +1,4 @@
-// Groups and group types as the private API shows them.
+// Queries of groups and group types for the private API.
 
 import { type Kysely, sql } from 'kysely'
 import { createActivityEntry } from '#core/activity.ts'
@@ -13,10 +13,10 @@ import { bumpRevision } from '../tables/revision-queries.ts'
 import { parseStoredJsonObject, toGroupType } from '../tables/rows.ts'
 import type { GroupTable, StateSchema } from '../tables/schema.ts'
 
-/** Large flags may have a MiB each. */
+/** How many flags one query reads: a single flag may have a MiB. */
 const flagsPerQuery = 20
 
-/** Bytes of a page of groups to be evaluated, which a front does in one go. A page of one group may exceed it. */
+/** The most bytes of one page of groups, which a front evaluates in one go. A page of a single group may have more. */
 const evaluatedBytesMax = 256 * 1024
 
 /** Leaves out columns that are not shown: marks may be as long as the properties. */
@@ -25,7 +25,10 @@ const shownColumns = [
   ...(['group_properties', 'created_at', 'version'] as const),
 ]
 
-/** Whether events of a job that is not published name the type; a job that is being discarded no longer counts. */
+/**
+ * Whether events of an import job that is not yet published name the group type; a job that is being discarded no longer
+ * counts.
+ */
 async function isNamedByPendingJob(trx: Kysely<StateSchema>, projectId: number, typeIndex: number): Promise<boolean> {
   const named = await trx
     .selectFrom('import_group_type as t')
@@ -45,7 +48,7 @@ const sizedKey = [
 ] as const
 
 export function createGroupQueries(db: Kysely<StateSchema>): GroupStore {
-  /** The groups that fit into a page, in the order of `sizes`, which may have one entry more than `limit`. */
+  /** Reads the groups that fit into a page, in the order of `sizes`, which may have one entry more than `limit`. */
   async function readGroups(
     projectId: number,
     typeIndex: number,
@@ -79,7 +82,8 @@ export function createGroupQueries(db: Kysely<StateSchema>): GroupStore {
 
     startDeletingGroupType: (projectId, typeIndex, change) =>
       db.transaction().execute(async trx => {
-        // A write, to lock the row: either we see a concurrent chunk that names the type, or the chunk sees the deletion.
+        // Writes the row unchanged to lock it: then either this transaction sees a concurrent chunk that names the type, or
+        // the chunk sees the deletion.
         const type = await trx
           .updateTable('group_type_mapping')
           .set({ removed: sql<number>`removed` })
@@ -88,7 +92,8 @@ export function createGroupQueries(db: Kysely<StateSchema>): GroupStore {
           .executeTakeFirst()
         if (type === undefined) return err('not_found')
         if (type.removed === 0 && (await isNamedByPendingJob(trx, projectId, typeIndex))) return err('used_by_import')
-        // Checked in the transaction that marks the type, so a flag that is written later is refused as outdated.
+        // Checks this in the transaction that marks the type as removed, so a flag that is written later with this type is
+        // refused as outdated.
         const usedBy = type.removed === 1 ? [] : await listFlagsWithType(trx, projectId, typeIndex)
         if (usedBy.length > 0) return err({ usedBy })
         await trx
@@ -103,8 +108,8 @@ export function createGroupQueries(db: Kysely<StateSchema>): GroupStore {
 
     deleteGroupsOfType: (projectId, typeIndex, countMax) =>
       db.transaction().execute(async trx => {
-        // A write, so that it locks the row to the end: otherwise another call could free the index in between, and a new
-        // type with this index would lose its groups.
+        // Writes the row, which locks it until the transaction ends: otherwise another call could free the index in
+        // between, and a new type with this index would lose its groups.
         const { numUpdatedRows } = await trx
           .updateTable('group_type_mapping')
           .set({ removed: 1 })
@@ -179,7 +184,10 @@ export function createGroupQueries(db: Kysely<StateSchema>): GroupStore {
   }
 }
 
-/** Works on JSON as JSON.stringify writes it; in most flags the field is null, so these need not be parsed. */
+/**
+ * Matches filters that may name a group type, in JSON as JSON.stringify writes it. In most flags the field is null, so they
+ * need not be parsed.
+ */
 const namesAType = /group_type_index":(?!null)/
 
 /** Keys of flags that use a group type, newest first. */

@@ -75,7 +75,7 @@ export function createPersonQueries(db: Kysely<StateSchema>): PersonStore {
             persons.set(Number(row.id), toPerson(row))
         for (const row of mapped) {
           const person = persons.get(Number(row.person_id))
-          // The person was merged into another or erased in between.
+          // The person was merged into another person, or erased, after its mapping was read.
           if (person === undefined) continue
           const { projectId, uuid: personUuid } = person
           mappings.push({ projectId, distinctId: row.distinct_id, personUuid, version: Number(row.version) })

@@ -1,5 +1,5 @@
-// Pages of persons as the private API shows them. A person can be large (properties of 640 KiB, thousands of distinct ids,
-// rows of experience continuity), so a page is limited by size before anything long is read.
+// Reads pages of persons for the private API. A person can be large (properties of 640 KiB, thousands of distinct ids, rows
+// of experience continuity), so a page is limited by size before any long text is read.
 
 import { type AliasedExpression, type Kysely, type Selectable, sql } from 'kysely'
 import { shownDistinctIdCountMax, shownFlagOverrideCountMax } from '#core/persons/person.ts'
@@ -11,10 +11,13 @@ import type { PersonTable, StateSchema } from '../tables/schema.ts'
 
 /** Reading an id costs as much as this many bytes of properties, whether it is shown or not. */
 const bytesPerId = 16
-/** Bytes of JSON around the two texts of an experience continuity row. */
+/** The bytes of JSON around the two texts of a row of experience continuity (flag key and hash key). */
 const bytesPerOverride = 64
 
-/** At most this many ids are counted: one more than a person may have. Only persons older than that limit have more. */
+/**
+ * The most distinct ids of a person that are counted: one more than a person may have. Only persons that are older than
+ * that limit have more.
+ */
 const countedIdsMax = personDistinctIdCountMax + 1
 
 const idsOfPerson = sql`(SELECT distinct_id FROM person_distinct_id
@@ -30,8 +33,8 @@ const sizeOf = sql<number>`octet_length(person.properties)
       WHERE person_id = person.id LIMIT ${sql.lit(shownFlagOverrideCountMax)}) AS some_overrides)`
 
 /**
- * The persons of a page that fit into `bytesMax`, at least one if there is any.
- * @param ids of the page's persons and of one more, in the order of `direction`.
+ * Reads those persons of a page that fit into `bytesMax`, at least one if there is any. @param ids a query of the ids of
+ * the page's persons, and of one more person, in the order of `direction`.
  */
 export async function readPersonsPage(
   db: Kysely<StateSchema>,
@@ -84,7 +87,7 @@ export async function findPersonView(
   return (await readPersonViews(db, [row], idCounts))[0]!
 }
 
-/** In the order of the rows. */
+/** Reads what the views need in addition to the rows; returns them in the order of the rows. */
 async function readPersonViews(
   db: Kysely<StateSchema>,
   rows: readonly PersonRow[],
@@ -119,7 +122,10 @@ async function readPersonViews(
   })
 }
 
-/** Sorts ids in the form of a UUID after all other ids, which were chosen by clients; each kind is in byte order. */
+/**
+ * Sorts ids that look like a UUID, which libraries generate, after all others, which clients have chosen; each kind is in
+ * byte order.
+ */
 const isMadeUp = sql`CASE WHEN distinct_id LIKE '%-%-%-%-%' THEN 1 ELSE 0 END`
 
 type IdRow = Omit<StateSchema['person_distinct_id'], 'project_id'>
@@ -138,7 +144,7 @@ async function readShownIds(
     ) AS ranked WHERE place <= ${sql.lit(shownDistinctIdCountMax)} ORDER BY person_id, place`
     for (const row of (await ofAll.execute(db)).rows) rows.push(row)
   }
-  // For a person with too many ids to count, only as many ids are read as for any other person.
+  // For a person that has too many ids to count, only the first `countedIdsMax` ids are read.
   for (const [id, count] of idCounts) {
     if (count < countedIdsMax) continue
     const ofOne = sql<IdRow>`SELECT person_id, distinct_id, version FROM (

@@ -25,8 +25,8 @@ export function createRepairQueries(db: Kysely<StateSchema>): PersonRepairStore 
     requestRepair: (projectId, request, openMax, change) =>
       db.transaction().execute(async trx => {
         const changesPersons = request.kind === 'split' || request.applies
-        // The new count gives chunks that were loaded before it a conflict when they commit. The row's lock makes
-        // concurrent requests wait.
+        // After the count is raised, chunks that were loaded before fail with a conflict when they commit. The write also
+        // locks the row, so concurrent requests wait.
         await trx
           .updateTable('project')
           .set({ import_undos: sql<number>`import_undos + ${toSqlBoolean(changesPersons)}` })
@@ -81,7 +81,7 @@ export function createRepairQueries(db: Kysely<StateSchema>): PersonRepairStore 
           .where('id', '=', row.project_id)
           .executeTakeFirst()
         const { report } = toPersonRepair(row)
-        // This part of the report may name a person that was erased since.
+        // Leaves out the samples if any person was erased since, since they may name that person.
         const added = Number(project?.erasures) === erasures ? part : { ...part, samples: [] }
         const sum = sumRepairReports(isFirst || report === null ? emptyReport : report, added)
         await trx
@@ -116,7 +116,7 @@ export function createRepairQueries(db: Kysely<StateSchema>): PersonRepairStore 
     async listErasedPasts(projectId, distinctIds) {
       const ids = distinctIds.map(toStorableText)
       const past = db.selectFrom('erased_past').select(['distinct_id', 'erasures']).where('project_id', '=', projectId)
-      // Erased ids whose events are being deleted as well.
+      // Also finds the ids of persons that were erased along with their events.
       const deleted = db
         .selectFrom('erased_distinct_id as d')
         .innerJoin('person_erasure as e', 'e.id', 'd.erasure_id')
@@ -181,7 +181,7 @@ async function deleteOldRepairs(trx: Kysely<StateSchema>, projectId: number): Pr
     .execute()
 }
 
-/** Without distinct ids, since the log is kept when the person is erased. */
+/** Writes the activity entry without distinct ids, since the activity log is kept when the person is erased. */
 async function recordRepair(
   trx: Kysely<StateSchema>,
   projectId: number,

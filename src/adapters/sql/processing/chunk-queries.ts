@@ -1,5 +1,5 @@
-// The statements of the chunk loop, as SQL text. They are prepared once, since a chunk runs thousands of them. A
-// conditional write that changes no row means that another writer was first.
+// The statements of the chunk loop, as SQL text. They are prepared once, since a chunk runs thousands of them. If a
+// conditional write changes no row, another writer has changed the row first.
 
 import { findWarningSamplesMax } from '#core/events/warning-types.ts'
 import { encodePropertyMarks } from '#core/persons/property-marks-text.ts'
@@ -7,7 +7,7 @@ import { utcDay } from '#core/usage.ts'
 import type { ChunkChanges, IngestionWarning } from '#ports/state/chunk-store.ts'
 import { toJsonText, toSqlBoolean } from '../tables/rows.ts'
 
-/** Thrown inside a commit's transaction to leave it; says why. */
+/** Thrown inside a commit's transaction to roll it back; `how` tells why. */
 export class CommitRefused extends Error {
   readonly how: 'version_conflict' | 'not_owner' | 'position_moved'
 
@@ -17,12 +17,15 @@ export class CommitRefused extends Error {
   }
 }
 
-/** Ends the transaction unless each row was still unchanged since it was loaded. */
+/**
+ * Throws, which ends the transaction, unless a statement changed as many rows as expected: a missing row has changed since
+ * it was loaded.
+ */
 export function assertRowCount(count: number, expected = 1): void {
   if (count !== expected) throw new CommitRefused()
 }
 
-/** The reads, which differ between engines. Each engine's text documents its parameters. */
+/** The reading statements, which differ between the engines. Their parameters are listed where each engine defines them. */
 export interface LoadStatements<Text> {
   /** Projects that are not deleted. */
   readonly projects: Text
@@ -32,7 +35,7 @@ export interface LoadStatements<Text> {
   readonly mappedPersons: Text
   /** The texts that were null in `mappedPersons`. */
   readonly personTexts: Text
-  /** The distinct ids of some persons, up to a number of rows. */
+  /** The distinct ids of given persons, up to a given number of rows. */
   readonly personMappings: Text
   /** The distinct ids that were used without a person. */
   readonly personless: Text
@@ -40,11 +43,13 @@ export interface LoadStatements<Text> {
   readonly erasedIds: Text
   readonly importJobs: Text
   readonly generated: Text
-  /** Groups by type and key; long texts as for persons. */
+  /** Groups by type and key. Texts that are too long are null, as in `mappedPersons`. */
   readonly groups: Text
 }
 
-/** The writes that differ between engines: SQLite runs them for single rows, PostgreSQL for lists of rows. */
+/**
+ * The writing statements that differ between the engines: SQLite runs them for single rows, PostgreSQL for lists of rows.
+ */
 export interface WriteStatements {
   /** Updates only rows that still have the loaded version, like `updateMappings`, `updateGroups` and `deletePersons`. */
   readonly updatePersons: string
@@ -53,13 +58,16 @@ export interface WriteStatements {
   readonly deletePersons: string
   /** Moves flag assignments of merged persons to their survivors, except for flags that the survivor already has. */
   readonly moveOverrides: string
-  /** Moves memberships in static cohorts in the same way. */
+  /** Moves memberships in static cohorts to survivors, except for cohorts that the survivor is already in. */
   readonly moveMemberships: string
-  /** Writes only flags that the project has, and only calls that are later than the stored call. */
+  /**
+   * Stores the times of flags' last calls: only for flags that the project has, and only if the call is later than the
+   * stored call.
+   */
   readonly noteCalls: string
 }
 
-/** Parameters: project_id, hash, offset. How many `$identify` events there are before it; ordinals count them from 0. */
+/** Parameters: project_id, hash, offset. Counts the `$identify` events before the offset; their ordinals begin at 0. */
 export const countIdentifiesText = `
   SELECT ordinal + 1 FROM cookieless_identify WHERE project_id = ? AND hash = ? AND log_offset < ?
   ORDER BY log_offset DESC LIMIT 1`
@@ -74,7 +82,10 @@ export const sharedStatements = {
   /** stream, owner */
   findOwnPosition: `SELECT "offset" FROM log_position WHERE stream = ? AND owner = ?`,
 
-  /** Parameters: offset, committed_at, stream, owner, and the previous offset, null if it may be any. */
+  /**
+   * Parameters: offset, committed_at, stream, owner, and the required previous offset, or null to accept any previous
+   * offset.
+   */
   advancePosition: `
   UPDATE log_position SET "offset" = ?, committed_at = ?
   WHERE stream = ? AND owner = ? AND "offset" = coalesce(?, "offset")`,
@@ -88,7 +99,7 @@ export const sharedStatements = {
   SELECT 1 FROM group_type_mapping
   WHERE project_id = ? AND group_type = ? AND group_type_index = ? AND removed = 0`,
 
-  /** The persons and groups that the chunk changes, for the mirror in the event store. */
+  /** Records which persons and groups a chunk changes, so that they are copied to the mirror in the event store. */
   noteChangedSubjects: `INSERT INTO subject_change (subjects) VALUES (?)`,
 
   bumpRevision: `UPDATE revision SET value = value + 1 WHERE id = 1 RETURNING value`,
@@ -97,9 +108,9 @@ export const sharedStatements = {
   noteRevision: `UPDATE project SET revision = ? WHERE id = ?`,
 }
 
-// The inserts of a chunk's commit. The engines differ only in how they take the rows.
+// The inserts of a chunk's commit. The engines differ only in how the rows are passed to these statements.
 
-/** @param columns the columns with their types, in the order of the values. */
+/** Builds the SQL of an insert. @param columns the columns with their types, in the order of the values. */
 export type BuildInsert = (table: string, columns: string, onConflict?: string) => string
 
 export function buildInsertStatements(insert: BuildInsert) {
@@ -124,14 +135,14 @@ export function buildInsertStatements(insert: BuildInsert) {
       'project_id bigint, group_type_index int, group_key text, group_properties text, property_marks text, created_at bigint, version bigint',
       'ON CONFLICT (project_id, group_type_index, group_key) DO NOTHING',
     ),
-    /** Each replaces an earlier cut of its distinct id. */
+    /** Each cut replaces an earlier cut of the same distinct id. */
     cuts: insert(
       'person_cut',
       'project_id bigint, distinct_id text, person_uuid text, created_at bigint, cut_at bigint',
       `ON CONFLICT (project_id, distinct_id) DO UPDATE
         SET person_uuid = excluded.person_uuid, created_at = excluded.created_at, cut_at = excluded.cut_at`,
     ),
-    /** Adds to the day's count and returns it. */
+    /** Adds to the day's count and returns the new count. */
     warningCounts: insert(
       'ingestion_warning_day',
       'project_id bigint, type text, day text, warning_count bigint, last_seen bigint',
@@ -158,19 +169,19 @@ export function buildInsertStatements(insert: BuildInsert) {
       'project_id bigint, hash text, identifies bigint, log_offset bigint, session_id text, last_at bigint, day text',
       'ON CONFLICT (project_id, hash, identifies, log_offset) DO UPDATE SET last_at = excluded.last_at',
     ),
-    /** A chunk that runs again adds nothing. */
+    /** A chunk that is processed again adds no second copy of a link. */
     links: insert(
       'import_link',
       'import_job_id bigint, distinct_id text, other_id text, dangerously int, timestamp bigint, uuid text',
       'ON CONFLICT DO NOTHING',
     ),
-    /** The first record of a type stays. */
+    /** If a job has already recorded a group type, the first record stays unchanged. */
     namedGroupTypes: insert(
       'import_group_type',
       'import_job_id bigint, group_type_index int, name text, is_added int',
       'ON CONFLICT DO NOTHING',
     ),
-    /** When a person that the job has already merged away is written again, its first `own` stays. */
+    /** If the job has already merged this person away, the first value of `own` stays; the other columns are replaced. */
     assignments: insert(
       'import_assignments',
       'import_job_id bigint, person_uuid text, survivor_uuid text, own text, taken text',
@@ -185,7 +196,7 @@ export function buildInsertStatements(insert: BuildInsert) {
   }
 }
 
-/** The values of a person's row in the order of the columns of `persons`, without the project and the uuid. */
+/** The values of a person's row, in the order of the columns of the insert `persons`, without the project and the uuid. */
 export function toPersonColumns(row: ChunkChanges['persons'][number]['row']): (string | number)[] {
   const { createdAtMs, version, lastSeenAtMs } = row
   return [
@@ -208,7 +219,7 @@ interface WarningsOfDay {
   readonly warnings: readonly IngestionWarning[]
 }
 
-/** In the same order for every worker. */
+/** Groups warnings by project, day and type; the groups are in the same order in every worker. */
 export function groupWarningsByDay(warnings: readonly IngestionWarning[]): WarningsOfDay[] {
   const byDay = Map.groupBy(
     warnings,

@@ -7,10 +7,10 @@ import type { ChunkSubjects, LoadedChunk } from '#ports/state/chunk-store.ts'
 import { toGroup, toPerson } from '../tables/rows.ts'
 import type { GroupTable, PersonTable, StateSchema } from '../tables/schema.ts'
 
-/** Longer than any stored text; fits the integers of every engine. */
+/** The limit for texts that may have any length: longer than any stored text, and within every engine's integer range. */
 export const longestTextBytes = 1_000_000_000
 
-/** Budget for a load's texts. A row whose text exceeds the row's share is read without it at first. */
+/** The bytes of text that one load of a chunk may read. A row whose texts exceed its share is first read without them. */
 export class TextBudget {
   readonly #bytesMax: number
   readonly #bytesOf = new Map<number, number>()
@@ -24,7 +24,7 @@ export class TextBudget {
     return this.#takenBytes
   }
 
-  /** The used bytes by project id. */
+  /** The bytes taken so far, by project id. */
   get bytesOf(): ReadonlyMap<number, number> {
     return this.#bytesOf
   }
@@ -42,7 +42,7 @@ export class TextBudget {
     this.#bytesOf.set(projectId, (this.#bytesOf.get(projectId) ?? 0) + bytes)
   }
 
-  /** The length of text at which this many rows with two texts each fit the budget. */
+  /** The greatest text length at which `rowCount` rows with two texts each fit into the rest of the budget. */
   textBytesOfEach(rowCount: number): number {
     return Math.min(Math.floor(this.leftBytes / (2 * Math.max(rowCount, 1))), longestTextBytes)
   }
@@ -50,7 +50,7 @@ export class TextBudget {
 
 type PersonRow = Selectable<PersonTable>
 type Texts = 'properties' | 'property_marks' | 'group_properties'
-/** Null when the text is too long for its share of what a chunk may load. */
+/** A row whose texts are null if they are too long for the row's share of the budget. */
 type Measured<Row> = Omit<Row, Texts> & { readonly [K in keyof Row & Texts]: string | null } & {
   readonly text_bytes: number
 }
@@ -66,7 +66,7 @@ export interface MappedPersons {
   readonly persons: Map<number, Person>
   readonly personPropertiesJson: string[]
   readonly mappings: readonly DistinctIdMapping[]
-  /** By row id: persons read without their texts, which have to be added before anything else. */
+  /** By row id: persons read without their texts. Call `addTextsOfLargePersons` for them before any other use. */
   readonly large: ReadonlyMap<number, MappedPersonRow>
 }
 
@@ -124,7 +124,7 @@ export function toLoadedGroups(
 /** Bytes of a loaded mapping, its id included, counted as text. */
 const mappingBytes = 256
 
-/** How many rows of other distinct ids still fit into the budget. */
+/** How many more mappings of distinct ids fit into the budget. */
 export function countMappingsThatFit(budget: TextBudget): number {
   return Math.min(Math.floor(budget.leftBytes / mappingBytes), longestTextBytes)
 }

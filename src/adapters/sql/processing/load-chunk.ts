@@ -32,10 +32,10 @@ import {
 
 type Ids = ReadonlyMap<number, ReadonlySet<string>>
 
-/** The reads of one load. Each list may be empty. */
+/** What one load reads from the database. Each list that is passed may be empty. */
 export interface ChunkReads {
   projects(ids: readonly number[]): MaybePromise<readonly LoadedProjectRow[]>
-  /** Ordered by project and index. */
+  /** The projects' group types, ordered by project and index. */
   groupTypes(projectIds: readonly number[]): MaybePromise<readonly Selectable<GroupTypeTable>[]>
   /** @param ids distinct ids by project. @param textBytes the longest text that is read; longer texts are null. */
   mappedPersons(ids: Ids, textBytes: number): MaybePromise<readonly MappedPersonRow[]>
@@ -48,7 +48,7 @@ export interface ChunkReads {
   generated(
     events: readonly { readonly projectId: number; readonly uuid: string }[],
   ): MaybePromise<readonly StateSchema['import_generated'][]>
-  /** @param textBytes as for persons. */
+  /** @param textBytes the longest text that is read; a longer text is null. */
   groups(keys: readonly GroupKey[], textBytes: number): MaybePromise<readonly LoadedGroupRow[]>
 }
 
@@ -66,7 +66,7 @@ export type ImportJobRow = Pick<StateSchema['import_job'], 'id' | 'project_id' |
   readonly has_notes: number
 }
 
-/** A load, which yields each read; `loadSynchronously` and `loadAsynchronously` run it to its end. */
+/** A generator that yields each database read; `loadSynchronously` and `loadAsynchronously` run it to its end. */
 export type ChunkLoad = Generator<MaybePromise<unknown>, LoadedChunk | 'too_large', unknown>
 
 export function* loadChunk(reads: ChunkReads, subjects: ChunkSubjects, textBytesMax: number): ChunkLoad {
@@ -154,7 +154,7 @@ function toJobStatus(row: ImportJobRow): ImportJobStatus {
   }
 }
 
-/** The groups found before the budget is exceeded. */
+/** Loads the wanted groups; if they exceed the budget, only some of them, since the caller then refuses the chunk. */
 function* loadGroups(
   reads: ChunkReads,
   wanted: readonly GroupKey[],
@@ -173,7 +173,7 @@ function* awaitRows<T>(rows: MaybePromise<T>): Generator<MaybePromise<unknown>, 
   return (yield rows) as T
 }
 
-/** For an engine whose reads are synchronous. */
+/** Runs a load to its end on an engine whose reads are synchronous. */
 export function loadSynchronously(load: ChunkLoad): LoadedChunk | 'too_large' {
   let step = load.next()
   while (step.done !== true) step = load.next(step.value)
@@ -201,7 +201,7 @@ function toErasureCounts(projects: readonly LoadedProjectRow[]): Pick<LoadedChun
   return erased.length === 0 ? {} : { erasures: new Map(erased.map(row => [Number(row.id), Number(row.erasures)])) }
 }
 
-/** Few projects have erased ids, and only the ids of these projects are looked up. */
+/** Matches only ids of projects that have erased ids: these are few, so most ids need no look-up. */
 function createErasedIdFilter(projects: readonly LoadedProjectRow[]): (id: { readonly projectId: number }) => boolean {
   const having = new Set(projects.filter(row => row.has_erased_ids === 1).map(row => Number(row.id)))
   return ({ projectId }) => having.has(projectId)

@@ -1,4 +1,5 @@
-// What the workers store for themselves (`ports/state/worker-state.ts`), and the end of a day's cookieless visitors.
+// What the workers store for themselves (`ports/state/worker-state.ts`), and the deletion of cookieless visitors once their
+// day has ended.
 
 import { type Kysely, sql, type Transaction } from 'kysely'
 import { formatDeferredCursorName } from '#core/events/log-stream.ts'
@@ -137,7 +138,7 @@ export function createWorkerStateQueries(
     },
 
     async saveTrustedTime({ atMs, aheadMs, stoodMs }) {
-      // The clocks of tests, and monotonic clocks, have fractions.
+      // Rounded, since monotonic clocks and the clocks of tests return fractions.
       const row = { at_ms: Math.round(atMs), ahead_ms: Math.round(aheadMs), stood_ms: Math.round(stoodMs) }
       await db
         .insertInto('trusted_time')

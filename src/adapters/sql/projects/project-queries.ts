@@ -1,5 +1,5 @@
-// Projects, their secret keys (at most two rows, one for each role) and personal API keys; keys by the hash of their
-// secret. A deleted project's row stays, and its id is never reused, but its token may be reused.
+// Projects, their secret keys (at most two rows, one for each role) and personal API keys. A key is found by the hash of
+// its secret. A deleted project's row stays, and its id is never reused, but its token may be reused.
 
 import { type Kysely, sql } from 'kysely'
 import { createActivityEntry, type NewActivity } from '#core/activity.ts'
@@ -147,7 +147,8 @@ export function createProjectQueries(db: Kysely<StateSchema>): ProjectStore & Se
           createActivityEntry(toLoggedKey(key), toActivityLogFields(personalKeyResource, key), null),
           change,
         )
-        // Makes every process forget the deleted key. A created key needs no bump, since no process can have it cached yet.
+        // Bumping the revision makes every process forget the deleted key. A created key needs no bump: no process has
+        // cached it.
         await bumpRevision(trx, null)
         return true
       }),
@@ -220,7 +221,7 @@ function changeKeys(
   })
 }
 
-/** By their names in the private API; both are masked. */
+/** The two keys under their names in the private API, both masked. */
 function toLoggedSecretKeys({ primary, backup }: SecretKeys): JsonObject {
   return { secret_api_token: primary, secret_api_token_backup: backup }
 }

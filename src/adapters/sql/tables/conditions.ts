@@ -15,7 +15,8 @@ export function containsTextSql(column: string, text: string): RawBuilder<boolea
 }
 
 /**
- * Whether `column`, a JSON text, contains one of the parts, or an escape that may hide one. May match other texts, too.
+ * Whether `column`, a JSON text, may contain the parts of one of the alternatives. Also true for texts with a `\u` escape,
+ * which may hide a part.
  */
 export function mayContainPartsSql(column: string, alternatives: readonly TextParts[]): RawBuilder<boolean> {
   const patterns = alternatives.map(parts => `%${parts.map(escapePattern).join('%')}%`)
@@ -28,7 +29,7 @@ export function isInListSql(column: string, values: readonly string[]): RawBuild
   return values.length === 0 ? sql<boolean>`1 = 0` : sql<boolean>`${sql.ref(column)} IN (${sql.join(values)})`
 }
 
-/** @param column of an author, as `toAuthorText` writes it. */
+/** @param column an author column, with texts written by `toAuthorText`. */
 export function isAuthorOneOfSql(column: string, authors: readonly Author[]): RawBuilder<boolean> {
   return isInListSql(
     column,

@@ -1,5 +1,5 @@
-// Pages of items that may be large: definitions of up to 1 MiB each, persons and groups of 640 KiB. A page that would be
-// too much for a front at once is shortened before it is read.
+// Pages of items that may be large: definitions of up to 1 MiB each, persons and groups of 640 KiB. A page that would take
+// too much of a front's memory is shortened before it is read.
 
 import type { RawBuilder, Selectable, SelectQueryBuilder } from 'kysely'
 import type { StateSchema } from './schema.ts'
@@ -19,7 +19,7 @@ export function countFittingRows(rows: readonly { readonly bytes: number }[], by
 
 type Rows<T extends keyof StateSchema> = SelectQueryBuilder<StateSchema, T, object>
 
-/** @param rows in the order of the page. @param bytes of a row. */
+/** @param rows the query for all rows, in the order of the pages. @param bytes the SQL expression for a row's bytes. */
 export async function readPage<T extends keyof StateSchema, Item>(
   rows: Rows<T>,
   bytes: RawBuilder<number>,
@@ -45,7 +45,7 @@ export function* splitIntoSlices<T>(all: readonly T[], length = valuesPerStateme
   for (let from = 0; from < all.length; from += length) yield all.slice(from, from + length)
 }
 
-/** The rows of all slices. */
+/** Reads rows for a long list of values slice by slice, and returns the rows of all slices. */
 export async function readInSlices<T, Row>(all: readonly T[], read: (some: T[]) => Promise<Row[]>): Promise<Row[]> {
   const rows: Row[] = []
   for (const some of splitIntoSlices(all)) for (const row of await read(some)) rows.push(row)

@@ -32,7 +32,7 @@ function toRowColumns(fields: ResourceFields, item: Readonly<Record<string, unkn
 
 export function toResourceItem<R extends Declared>({ fields }: R, row: RowOf<R>): ItemOf<R> {
   const { listed, empty } = prepareFields(fields)
-  // A copy has all properties from the start, which is faster than adding them one by one.
+  // A copy of `empty` has all properties from the start, which is faster than adding them one by one.
   const item = { ...empty }
   for (const [key, field] of listed)
     item[key] = fromColumn(field, (row as Readonly<Record<string, Column>>)[field.column]!)

@@ -48,7 +48,7 @@ export function toSqlBoolean(value: boolean): number {
   return value ? 1 : 0
 }
 
-/** @param text a column of an author; null for none. */
+/** @param text the value of an author column; null when there is no author. */
 export function parseStoredAuthor(text: string | null): Author | null {
   return text === null ? null : (parseStoredJson(text) as unknown as Author)
 }

@@ -82,9 +82,9 @@ export interface ProjectTable extends RowOf<typeof projectResource> {
   deleted: number
   /** The instance's revision when anything of this project that concerns evaluation last changed. */
   revision: number
-  /** How often the discarding of an import job has begun. */
+  /** How many times the undo of one of the project's import jobs has begun. */
   import_undos: Generated<number>
-  /** How often persons were erased. */
+  /** How many erasures of persons the project has had. */
   erasures: Generated<number>
 }
 
@@ -161,9 +161,9 @@ export interface PersonErasureTable {
   deletes_events: number
   deletes_recordings: number
   log_id: string
-  /** JSON object: where each stream of that log ended. */
+  /** JSON object: the offset at which each stream of the log `log_id` ended. */
   log_ends: string
-  /** JSON object: how many rows there were; null until they are counted. */
+  /** JSON object: how many rows of each kind the erasure removed; null until they are counted. */
   removed: string | null
   /** JSON list of HeldRange; null for none. */
   emptied: string | null
@@ -203,7 +203,7 @@ export interface UsageTable {
   llm_events: Generated<number>
   survey_responses: Generated<number>
   recordings: Generated<number>
-  /** 1 once the event counts were set for a day that was already before the freezing line: they do not change any more. */
+  /** 1 once the event counts were set when the day was already before the freezing line: after that they never change. */
   events_frozen: number
 }
 
@@ -235,12 +235,12 @@ export interface ActivityTable {
   version: number | null
   /** JSON list of JsonChange. */
   changes: string
-  /** JSON of an `Author`, as in all other columns of authors. */
+  /** JSON of an `Author`, as in every author column. */
   author: string | null
   created_at: number
 }
 
-/** Rows of cookieless visitors have their columns in the order in which `buildInsertStatements` names them. */
+/** The fields of cookieless visitors' rows, in the order in which `buildInsertStatements` names the columns. */
 const visitorName = { projectId: integerField('project_id'), hash: textField('hash') }
 
 export const visitorIdentify = {
@@ -264,7 +264,7 @@ export const visitorSession = {
   },
 }
 
-/** An import job without what its client says of it, which may be long. */
+/** An import job without the texts that its client supplied, since they may be long. */
 export const importJobRow = {
   fields: {
     id: integerField('id'),

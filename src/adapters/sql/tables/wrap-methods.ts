@@ -1,4 +1,4 @@
-// Wraps every method of a store at once: failures become PortErrors, and texts storable on both engines.
+// Wraps every method of a store at once: failures become PortErrors, and text arguments become storable on both engines.
 
 export type Methods<T> = { [K in keyof T]: (...args: never[]) => Promise<unknown> }
 type Method = (...args: never[]) => Promise<unknown>
@@ -7,7 +7,7 @@ export function wrapMethods<T extends Methods<T>>(methods: T, wrap: (method: Met
   return Object.fromEntries(Object.entries<Method>(methods).map(([name, method]) => [name, wrap(method)])) as T
 }
 
-/** The same methods; `toError` converts their failures, such as those of an engine to PortErrors. */
+/** The same methods; `toError` converts the errors that they throw, for example an engine's errors to PortErrors. */
 export function translateErrors<T extends Methods<T>>(methods: T, toError: (cause: unknown) => unknown): T {
   return wrapMethods(methods, method => async (...args) => {
     try {
@@ -19,8 +19,8 @@ export function translateErrors<T extends Methods<T>>(methods: T, toError: (caus
 }
 
 /**
- * The same methods, with storable text arguments, and storable texts at the top level of object arguments: PostgreSQL
- * has no NUL in text, and neither engine keeps half of a surrogate pair. JSON text escapes both.
+ * The same methods; text arguments, and texts at the top level of object arguments, are made storable: PostgreSQL has no
+ * NUL in text, and neither engine keeps half of a surrogate pair. JSON text escapes both.
  */
 export function makeTextArgumentsStorable<T extends Methods<T>>(methods: T): T {
   return wrapMethods(

@@ -50,7 +50,7 @@ export async function fetchFilesForJob(
   return readFetchedParts(folder.path)!.parts.map(({ object }) => ({ path: folder.file(object), object }))
 }
 
-/** Counts parts as records, since no record has been read yet. */
+/** Reports the parts of a fetch as the progress of a stage; parts count as records, since no record has been read yet. */
 function createFetchReporter(progress: StageProgress, clock: FetchClock): (now: FetchProgress) => void {
   let before = { records: 0, bytes: 0, retries: 0 }
   let total = -1

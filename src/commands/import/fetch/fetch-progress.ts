@@ -12,9 +12,9 @@ import { describeWait, formatWaitSpan, sourceLimit } from '#importer/fetch/waiti
 
 export interface FetchProgressOptions {
   readonly write: (text: string) => void
-  /** Columns, read for each drawing; null if the output is not a terminal. */
+  /** Returns the terminal's width in columns, for each drawing; null if the output is not a terminal. */
   readonly width: () => number | null
-  /** Lines of JSON for programs. */
+  /** Whether to print lines of JSON for programs. */
   readonly isJson: boolean
   readonly nowMs: () => number
   readonly limits: CallLimits
@@ -78,9 +78,9 @@ export function createFetchProgress({
 interface Pace {
   readonly nowMs: number
   readonly spentMs: number
-  /** Parts done in this run. */
+  /** How many parts this run has fetched. */
   readonly doneHere: number
-  /** The least time that the limits of the source allow for the rest. */
+  /** The shortest time in which the source's rate limits allow the remaining parts to be fetched. */
   readonly leastMs: number
 }
 

@@ -51,7 +51,7 @@ export async function fetchExport(path: string, options: FetchOptions): Promise<
   )
 }
 
-/** The configuration in the options; without --source, the one that the folder was begun with. */
+/** The configuration given by the options; without `--source`, the configuration with which the folder was begun. */
 function readFetchConfig(folder: string, options: FetchOptions): JsonObject {
   const { dryRun: _, json: _json, ...asked } = options
   const value = Object.fromEntries(
@@ -65,7 +65,7 @@ function readFetchConfig(folder: string, options: FetchOptions): JsonObject {
   return bound
 }
 
-/** What the fetch will cost. Sends requests only to a source whose parts must be listed, such as a bucket. */
+/** Shows what the fetch will cost. Sends requests only to a source whose parts must be listed, such as a bucket. */
 async function showPlan(source: FetchSource, { json }: FetchOptions, signal: AbortSignal): Promise<void> {
   let [partCount, bytes, firstPart, lastPart] = [0, 0 as number | null, null as string | null, null as string | null]
   for await (const part of source.listParts(signal)) {

@@ -12,7 +12,10 @@ import type { StageProgress } from '#importer/job/progress.ts'
 import type { FindSpaceProblem, WaitForSpace } from '#importer/read/disk-space.ts'
 import { isDiskFull } from './open-job.ts'
 
-/** Capture stops at the limit. The import leaves more, so that the service can still write while it waits. */
+/**
+ * The reserve as a multiple of the limit at which capture stops: more, so that the service can write while the import
+ * waits.
+ */
 const reserveShare = 1.25
 
 /** @throws JobStopped for an invalid setting. */
@@ -58,12 +61,9 @@ export interface SpaceWait {
 }
 
 const lookEveryMs = 1_000
-/** Space to wait for. A stage writes more than this, so with less it would read its files for nothing. */
+/** The free space to wait for. A stage writes more than this, so with less it would read its files for nothing. */
 const spaceBytesMin = 1024 * 1024
-/**
- * Tries again even without more free bytes, since a quota or inodes may be the reason: after a minute, then less and less
- * often.
- */
+/** Pauses between tries that are made even if no more bytes are free, since a quota or inodes may be the reason. */
 const tryAnyway = { firstMs: 60_000, longestMs: 600_000 }
 
 /**
@@ -81,7 +81,7 @@ export async function retryWhenDiskFull<T>(
       return await stage()
     } catch (error) {
       if (!isDiskFull(error) || wait.signal.aborted) throw error
-      // Measures before the warning is printed, since the user may then free space at once.
+      // Measure before the warning is printed: once it is printed, the user may free space at once.
       const enough = look(path).freeBytes + spaceBytesMin
       const untilMs = wait.clock.nowMs() + computeBackOffMs(tryAnyway, tries)
       const warning = `WARNING: the disk of ${path} is full. No progress is lost: free disk space, and the command continues.`

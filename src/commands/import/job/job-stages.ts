@@ -1,4 +1,4 @@
-// The stages of a job in order. Each knows whether it is done, so a run continues with the first that is not.
+// The stages of a job in order. Each stage knows whether it is done, so a run continues with the first stage that is not.
 // Source: docs/wire/import.md §2.1.
 
 import { hashManifest } from '#importer/job/approval.ts'
@@ -27,9 +27,9 @@ import { addProfileTimeToPlan } from './profile-time.ts'
 export interface StageRun extends Job {
   readonly progress: StageProgress
   readonly signal: AbortSignal
-  /** Checks the reserve on the folder's disk, for downloads. */
+  /** Checks before each download that the reserve on the folder's disk stays free. */
   readonly findSpaceProblem: FindSpaceProblem
-  /** Waits while only the reserve is free. */
+  /** Waits while no more than the reserve is free on the disk. */
   readonly waitForSpace: WaitForSpace
 }
 
@@ -61,7 +61,7 @@ const stage: JobStage = {
       progress.say(
         `Profiles have no time: using that of the last event, ${String(withTime.config.profile_timestamp)} (override with --profile-timestamp).`,
       )
-      // The plan is written first: after a crash before the times are set, everything is staged again with the new plan.
+      // Write the plan before the times are set: after a crash in between, everything is staged again with the new plan.
       writePlan(folder, withTime)
       setUnknownTimes(records, createJobConverter(withTime, source, () => null).converter)
     }
@@ -86,7 +86,7 @@ const rehearsal: JobStage = {
   isDone: ({ folder, plan }) => isReportCurrent(readRehearsal(folder), requireManifest(folder), plan),
   async run(run) {
     const { folder, source, progress, signal, waitForSpace } = run
-    // A crash after the scan may have left these records behind.
+    // Remove the staged records, which a crash after the scan may have left behind.
     StagedRecords.remove(folder)
     const plan = await addKnownProjectToPlan(folder, run.plan)
     const manifest = requireManifest(folder)
@@ -108,7 +108,7 @@ export function isReportCurrent(report: Rehearsal | null, manifest: Manifest, pl
   return report?.hashes.manifest === hashManifest(manifest) && report.hashes.mapping === hashConversionSettings(plan)
 }
 
-/** Removes the output of the stages, which is wrong for another mapping. */
+/** Removes the output of the stages when the mapping has changed, since it is wrong for the new mapping. */
 export function removeStageResults(folder: Job['folder']): void {
   folder.remove(manifestFile, 'rejects', 'rehearsal', ...Object.values(reportNames))
   JobDatabase.remove(folder)

@@ -21,18 +21,18 @@ import { findRehearsalStop, type RehearsalStop } from './rehearsal-stop.ts'
 export interface NextStepState {
   readonly isRehearsed: boolean
   readonly hasTarget: boolean
-  /** Identifies what can be approved now; null if nothing can. */
+  /** Hash of the state that can be approved now; null if nothing can be approved. */
   readonly approvalSha256: string | null
   /** Whether a run would ask somebody to approve the job, so that no command needs the hash. */
   readonly isAttended: boolean
-  /** What stops the approval; null if nothing does. @param at the folder as a shell takes it. */
+  /** What prevents an approval; null if nothing does. @param at the folder, quoted for a shell. */
   readonly stopAt: (at: string) => Pick<RehearsalStop, 'command' | 'wayOut'> | null
   /** Descriptions of what changed since the approval; null without an approval. */
   readonly changed: readonly string[] | null
   readonly sent: Pick<SentSummary, 'isAll' | 'verification'> | null
-  /** A file that changed since it was staged; null for none, or once the files are no longer needed. */
+  /** A file that changed since it was staged; null if none did, or once the files are no longer needed. */
   readonly changedFile: string | null
-  /** What this folder asked the service to do with the job. */
+  /** How this folder's user has asked the service to end the job (publish or discard); null if not yet. */
   readonly ending: JobEnding | null
   /**
    * What to do before the next run, which would otherwise stop again; null if the last run did not stop, or if
@@ -41,7 +41,7 @@ export interface NextStepState {
   readonly remedy: Remedy | null
 }
 
-/** How many digits of the hash of an approval are shown, and at least required. */
+/** How many digits of an approval's hash are shown; at least as many must be given. */
 export const hashDigits = 12
 
 /** The line with the next step, after a command that did not ask the service. */
@@ -62,7 +62,7 @@ export async function readJobProgress({ folder, plan }: JobOfFolder) {
   const stopAt = (at: string) => (report === null ? null : findRehearsalStop(report, plan, at))
   const isToApprove = isRehearsed && plan.target !== null && stopAt('') === null
   const progress = folder.readJson(progressFile, progressSchema)
-  // The next run may succeed if the user has changed or approved the plan since the last stop.
+  // A stop before the plan's last change does not count: with the changed or approved plan, the next run may succeed.
   const isStopped = progress?.state === 'stopped' && progress.updatedAt >= plan.createdAt
   const standing = {
     ...{ isRehearsed, sent, stopAt, changedFile },
@@ -76,7 +76,7 @@ export async function readJobProgress({ folder, plan }: JobOfFolder) {
   return { ...standing, manifest, report, progress, approvedAt: approval?.approvedAt ?? null }
 }
 
-/** @param path of the job's folder as the user wrote it. */
+/** @param path the path of the job's folder as the user wrote it. */
 export function findNextStep(path: string, standing: NextStepState, service: ServiceAnswer): NextStep {
   const at = quotePath(path)
   const next =
@@ -88,7 +88,7 @@ export function findNextStep(path: string, standing: NextStepState, service: Ser
   return { command: remedy.command === null ? null : withFolderName(remedy.command), why: withFolderName(remedy.why) }
 }
 
-/** The service's state wins over the folder's: the job may have been published or discarded from elsewhere. */
+/** If service and folder disagree, the service is right: the job may have been published or discarded from elsewhere. */
 function findStepAfterSending(at: string, service: ServiceAnswer, ending: JobEnding | null): NextStep | null {
   const isKnown = service !== null && !('unknownBecause' in service)
   switch (isKnown ? service.state : ending && endStates[ending.how][ending.isDone ? 1 : 0]) {

@@ -19,7 +19,7 @@ import { formatNextStep, type NextStep, quotePath } from '../messages/print.ts'
 import type { JobOfFolder } from '../service/target-api.ts'
 
 const lockFile = 'lock.db'
-/** Locking is retried, since `status` in another terminal holds the lock for a moment to check it. */
+/** Locking is retried, since `status` in another terminal holds the lock for a moment to check whether it is free. */
 const lockTriesMax = 10
 const lockTryEveryMs = 50
 
@@ -72,13 +72,13 @@ export function refuseNonFolderPath(path: string, begin: string): void {
   }
 }
 
-/** What `pennon import fetch` put into a folder that no import is planned in yet; null for nothing. */
+/** What `pennon import fetch` put into a folder in which no import is planned yet; null if it put nothing there. */
 export function readFetchWithoutPlan(path: string): FetchedParts | null {
   const folder = new JobFolder(resolve(path))
   return refuseIfStopped(() => readPlan(folder)) === null ? readFetchedPartsOfJob(folder) : null
 }
 
-/** What was fetched into an existing folder, planned or not. */
+/** What was fetched into an existing folder, whether or not an import is planned in it. */
 export function readFetchedPartsOfJob({ path }: JobFolder): FetchedParts | null {
   return refuseIfStopped(() => readFetchedParts(path))
 }
@@ -117,9 +117,8 @@ export function findSourceOrRefuse(name: string): ImportSource {
 }
 
 /**
- * Locks the folder for this process. The operating system releases the lock however the process dies, so a reused process
- * id does no harm.
- * @returns a function that unlocks it.
+ * Locks the folder for this process. The operating system releases the lock however the process dies, so it does not matter
+ * if another process gets the same process id. @returns a function that unlocks the folder.
  */
 export function lockJob(folder: JobFolder): () => void {
   for (let tries = 1; ; tries++) {
@@ -174,7 +173,7 @@ function checkState({ folder, plan }: Job): void {
   try {
     checkJobState(folder, plan.jobId)
   } catch (error) {
-    // Another process may have planned another job in this folder: then the state is not damaged, but belongs to that job.
+    // Ignore the error if another process has planned another job in this folder: the state is intact, but of that job.
     if (readPlan(folder)?.jobId === plan.jobId) throw error
   }
 }

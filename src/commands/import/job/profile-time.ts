@@ -46,7 +46,7 @@ export function addProfileTimeToPlan(plan: ImportPlan, records: StagedRecords): 
   return { ...plan, config: { ...plan.config, [key]: formatTime(range.lastUs) }, isProfileTimeFound: true }
 }
 
-/** Removes a time of profiles that was taken from events, so that it is determined again when the events' times change. */
+/** Removes a profile time that was taken from events, so that it is determined again from the events' new times. */
 export function removeDerivedProfileTime({ isProfileTimeFound, ...plan }: ImportPlan): ImportPlan {
   if (isProfileTimeFound !== true) return plan
   const { [key]: _, ...config } = plan.config

@@ -1,4 +1,4 @@
-// Reasons not to approve a rehearsed job as it is, and their remedies. Source: docs/wire/import.md §2.6.
+// Finds what prevents the approval of a rehearsed job, and the remedy. Source: docs/wire/import.md §2.6.
 
 import { formatCount, truncateList } from '#core/format-count.ts'
 import type { ImportPlan } from '#importer/job/plan.ts'
@@ -22,10 +22,7 @@ export interface RehearsalStop {
   readonly command: string
 }
 
-/**
- * @param at the folder of the job as a shell takes it.
- * @returns null for a job that may be approved.
- */
+/** @param at the job's folder, quoted for a shell. @returns null if the job may be approved. */
 export function findRehearsalStop(
   { balance, days, skips, damagedFiles, looksLike, targetAnswer, heldByRejects }: Rehearsal,
   { limits }: Pick<ImportPlan, 'limits'>,

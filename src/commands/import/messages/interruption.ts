@@ -11,9 +11,8 @@ const signals = ['SIGINT', 'SIGTERM'] as const
 const graceMs = 4_000
 
 /**
- * Runs work with a signal that the first Ctrl-C or SIGTERM aborts; a second one ends the process as usual. Exits the process
- * once the work has ended because of it.
- * @param message says how to continue.
+ * Runs work with a signal that the first Ctrl-C or SIGTERM aborts; a second one ends the process as usual. Exits the
+ * process once the abort has ended the work. @param message says how to continue.
  */
 export async function runUntilInterrupted<T>(
   message: () => string,
@@ -45,7 +44,7 @@ export function isInterruption(error: unknown, signal: AbortSignal): boolean {
 /** @param isStuck whether the work did not end by itself, so it may be waiting for a disk that does not answer. */
 function endInterrupted(message: string, isStuck = false): never {
   process.stderr.write(`pennon: ${toPrintable(message)}\n`)
-  // An exit would wait for a disk that does not answer. Ending by the signal does not, and a shell also sees 130.
+  // `process.exit` would wait for a disk that does not answer. Being killed by SIGINT does not; a shell sees 130, too.
   if (isStuck && process.getActiveResourcesInfo().some(name => name.startsWith('FSReq'))) {
     process.removeAllListeners('SIGINT')
     process.kill(process.pid, 'SIGINT')
@@ -53,7 +52,10 @@ function endInterrupted(message: string, isStuck = false): never {
   process.exit(130)
 }
 
-/** For a command that stores nothing before its end, so nothing needs to be awaited. @returns a function to undo it. */
+/**
+ * Makes Ctrl-C and SIGTERM exit at once, for a command that stores nothing before its end. @returns a function to undo
+ * this.
+ */
 export function exitOnInterruption(message: string): () => void {
   return onSignals(() => endInterrupted(message, true))
 }

@@ -5,14 +5,17 @@ import { refuse } from '#commands/refuse.ts'
 import { toPrintable, toPrintableName } from '#core/printable.ts'
 
 export interface NextStep {
-  /** Null if the next step is not a command; then `why` says what to do. */
+  /** The command to type; null if the next step is not a command: then `why` says what to do. */
   readonly command: string | null
   readonly why: string
   /** True if everything is done, so that the command only undoes it. */
   readonly isOnlyToUndo?: boolean
 }
 
-/** A command that takes something back never follows `Next:`, which people run without thinking. */
+/**
+ * A command that only undoes something is not printed after `Next:`, since people run what follows `Next:` without
+ * thinking.
+ */
 export function formatNextStep({ command, why, isOnlyToUndo = false }: NextStep): string {
   if (isOnlyToUndo) return `Done. ${why}: ${command}`
   return command === null ? `Next: ${why}` : `Next: ${command} (${why})`
@@ -42,14 +45,14 @@ export function printNothingFound(line: string, isJson: boolean): void {
   stream.write(`${toPrintable(line)}\n`)
 }
 
-/** Prints a text file, unchanged except for what a terminal would obey. */
+/** Prints a text file with its control characters escaped, since a terminal would obey them. */
 export function printText(text: string): void {
   process.stdout.write(text.split('\n').map(toPrintableName).join('\n'))
 }
 
 /**
  * Asks the user to type the name of the project before something is done to it. Any other answer ends the process.
- * @param name of the target project, or its address where the name is not known.
+ * @param name the name of the target project, or its address if the name is unknown.
  * @param what is about to be done, such as `publish the import`.
  * @returns false for an empty answer.
  */

@@ -97,7 +97,7 @@ async function askForTarget(
   if (!person.canAsk() || json === true) return {}
   const known = findProjectKey({ ...(projectKey !== undefined && { projectKey }) })
   if (known !== null) {
-    // Planning itself checks a given address; the default address may be the wrong one, so it is checked here.
+    // Planning checks a given address later; the default address may be wrong, so check it here and ask if it is.
     if (host !== undefined) return {}
     const problem = await findTargetProblem({ projectKey: known })
     if (problem === null) return {}
@@ -112,12 +112,12 @@ async function askForTarget(
     const target = { projectKey: key, ...(address !== undefined && { host: address }) }
     const problem = await findTargetProblem(target)
     if (problem === null) return target
-    // With --host, only the key is asked for again.
+    // Ask again; if `--host` is given, only for the key.
     person.print(problem)
   }
 }
 
-/** @returns undefined for the default, whose private API may have a separate port. */
+/** @returns undefined for the default address, whose private API may have a separate port. */
 async function askForAddress(person: Prompter): Promise<string | undefined> {
   const byDefault = findDefaultAddress()
   const typed = await askUntilValid(person, 'URL of the instance', findAddressProblem, byDefault)

@@ -34,7 +34,7 @@ export interface PlanOptions {
   readonly json?: boolean
 }
 
-/** Options that are keys of a source's configuration. A source refuses the keys that it does not know. */
+/** Options that become keys of the source's configuration. A source refuses keys that it does not know. */
 const switches = {
   keepIdentical: 'keep_identical',
   promoteGroups: 'promote_groups',
@@ -109,7 +109,9 @@ function parseRetentionDays(text: string): number {
   return /^[1-9]\d*$/.test(text) ? Number(text) : refuse(`--retention-days must be a number of days, not ${text}`)
 }
 
-/** @param name of what is read, for the message. @returns why a file does not contain a JSON object; null if it does. */
+/**
+ * @param name what the file is called in the message. @returns why a file does not contain a JSON object; null if it does.
+ */
 export function findJsonFileProblem(path: string, name: string): string | null {
   const read = readJsonObject(path, name)
   return read.ok ? null : read.error

@@ -37,7 +37,7 @@ import { completePlanOptions, type GivenPlanOptions } from './complete-plan-opti
 import { type PlanOptions, readImportLimits, readSourceConfig } from './plan-options.ts'
 import { hasLiveEvents, resolveImportTarget } from './resolve-target.ts'
 
-/** For staging and rehearsal together, which read the bytes about three times. */
+/** The speed of staging and rehearsal together, which read the bytes about three times, for the estimate. */
 const bytesPerSecond = 10_000_000
 /**
  * Space that a job needs in addition to the raw files, as a multiple of their size; the files of the job are usually
@@ -84,7 +84,7 @@ export async function planImport(path: string, namedFiles: readonly string[], gi
           ...(asked?.isPersonless === true && { isPersonless: true }),
         },
       }
-      // Refuse an invalid configuration now and not after hours of staging.
+      // Refuse an invalid configuration now, not after hours of staging.
       const nowMs = Date.parse(plan.createdAt)
       source.prepare(plan.config, { nowMs, holdLiveWindow, findFact: () => null })
       storePlan(folder, plan, path)
@@ -97,7 +97,7 @@ export async function planImport(path: string, namedFiles: readonly string[], gi
   }
 }
 
-/** The last step, since a folder is created only for a plan that can run. */
+/** Stores the plan. This is the last step of planning, since a folder is created only for a plan that can run. */
 function storePlan(folder: JobFolder, plan: ImportPlan, path: string): void {
   createFolderOrRefuse(folder.path)
   const unlock = lockJob(folder)
@@ -123,8 +123,8 @@ function checkIsNotSent(folder: JobFolder, path: string): void {
 }
 
 /**
- * Events of PostHog contain the changes that they made to persons. A new project needs these changes; a project with live
- * events has newer values. Source: docs/wire/import.md §1.8.
+ * Decides whether PostHog events may change persons, as they did in PostHog: in a new project they have to; a project with
+ * live events has newer values. Source: docs/wire/import.md §1.8.
  */
 async function decidePersonUpdates(
   source: string,
@@ -209,7 +209,10 @@ async function selectRawFiles(
   return { files: found.map(({ path: named, object }) => ({ path: resolve(named), object })), fetch: null, notes }
 }
 
-/** A job writes into its folder while it reads the export, and would read its own files as records. */
+/**
+ * Refuses a job's folder as an export: a job writes into its folder while it reads, so it would read its own files as
+ * records.
+ */
 function refuseJobFolder(file: string, own: string): void {
   if (isSamePath(file, own))
     refuse(
@@ -221,12 +224,12 @@ function refuseJobFolder(file: string, own: string): void {
     )
 }
 
-/** Whether two paths are the same folder, also through a link. */
+/** Whether two paths lead to the same folder, even through a symbolic link. */
 function isSamePath(a: string, b: string): boolean {
   return existsSync(a) && existsSync(b) && realpathSync(a) === realpathSync(b)
 }
 
-/** @param names of what is left out; no note for none. */
+/** @param names the names of the files left out; if there are none, there is no note. */
 function describeSkipped(names: readonly string[], one: string, several: string, remedy = ''): readonly string[] {
   if (names.length === 0) return []
   return [`Skipped, ${names.length === 1 ? one : several}: ${truncateList(names).join(', ')}.${remedy}`]

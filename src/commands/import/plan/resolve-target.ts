@@ -17,11 +17,11 @@ import type { PlanOptions } from './plan-options.ts'
 
 const timeoutMs = 15_000
 
-/** The target of a plan, and notes to print about what is missing there. */
+/** A plan's target, and notes to print about what the target or the keys lack. */
 export interface PlanTarget {
   readonly target: ImportTarget
   readonly notes: readonly string[]
-  /** Whether the project stores all events without persons; false if that could not be asked. */
+  /** Whether the project stores all events without persons; false if the target could not be asked. */
   readonly isPersonless: boolean
 }
 
@@ -51,7 +51,7 @@ export function findProjectKeyProblem(key: string): string | null {
   const where = 'The project API key (phc_…) is in the project’s settings'
   if (key.startsWith('phx_')) return `that is a personal API key, a secret: set it in PENNON_PERSONAL_KEY. ${where}`
   if (key.startsWith('phs_')) return `that is a secret key of a project. ${where}`
-  // No `/`: an address is easily typed here by mistake.
+  // A key with `/` is refused, since people easily type an address here by mistake.
   return /^[\x21-\x2e\x30-\x7e]{1,64}$/.test(key) ? null : `that is not a project API key. ${where}`
 }
 
@@ -89,7 +89,7 @@ export function findAddressProblem(host: string): string | null {
   return address.ok ? null : address.error
 }
 
-/** @returns why nothing can be sent there with this key; null when it can. */
+/** @returns why events cannot be sent to this address with this key; null if they can. */
 export async function findTargetProblem(asked: AskedTarget & { readonly projectKey: string }): Promise<string | null> {
   return findKeyProblem(resolveAddresses(asked, readConfigOrRefuse()).address, asked.projectKey)
 }
@@ -97,8 +97,8 @@ export async function findTargetProblem(asked: AskedTarget & { readonly projectK
 const noAnswer = 'no instance answers'
 
 /**
- * Asks for the public configuration of the project, which every instance gives to clients with the key.
- * @returns null when it knows the key.
+ * Requests the project's public configuration, which every instance gives to clients with the key. @returns null when the
+ * instance knows the key.
  */
 async function findKeyProblem(address: string, projectKey: string): Promise<string | null> {
   const wrong = findProjectKeyProblem(projectKey)

@@ -79,7 +79,7 @@ export async function approveJob(
   return true
 }
 
-/** Printed in scripts too, since people read their output later. */
+/** Describes what the rehearsal found. It is printed in scripts, too, since people read a script's output later. */
 function describeRehearsal({ folder, plan }: Job, report: Rehearsal): readonly string[] {
   const { balance, warnings, seconds, predicted, targetAnswer } = report
   const choices = formatChoices(listPlanChoices(plan, targetAnswer))

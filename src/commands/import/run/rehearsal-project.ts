@@ -24,9 +24,9 @@ import { printJson, printLines } from '../messages/print.ts'
 import { findProjectWithKey, type KnownProject } from '../service/known-project.ts'
 import { createServiceApi, type JobOfFolder, requireTrustedTarget } from '../service/target-api.ts'
 
-/** Suffix of the job id in `$import_job_id`, which distinguishes events of rehearsals. */
+/** Suffix of the job id in `$import_job_id`; the suffix marks events of rehearsals. */
 const rehearsalMark = '-rehearsal'
-/** About as many events are sent: enough to look at, in two minutes. */
+/** About how many events a rehearsal sends: enough to look at, and sent in two minutes. */
 const eventsWanted = 100_000
 /** Resolution of the sample: its smallest share is 0.01 %. */
 const buckets = 10_000
@@ -91,7 +91,7 @@ export async function rehearseInProject(
   const share = Math.min(1, eventsWanted / Math.max(1, readRehearsal(run.folder)!.balance.toSend))
   using whole = openStagedJob(run.folder, manifest)
   const { personOf } = whole
-  // With other files or another mapping, it is another rehearsal, in another folder.
+  // The folder is named by the manifest's hash: with other files or another mapping, it is another rehearsal.
   const folder = new JobFolder(run.folder.file('rehearsal-project', `${id}-${hashManifest(manifest).slice(0, 12)}`))
   const job = createSampledJob(whole, share, personOf)
   const { parts } = await runSendStage({
@@ -118,7 +118,7 @@ export async function rehearseInProject(
  * @param personOf the person that an id is linked to, or the id itself.
  */
 export function createSampledJob(job: StagedJob, share: number, personOf: (distinctId: string) => string): StagedJob {
-  // Salted, to differ from the hash that assigns lanes; otherwise the whole sample could fall into one lane.
+  // The hash is salted to differ from the hash that assigns lanes; otherwise the whole sample could fall into one lane.
   const isChosen = (distinctId: string) => crc32(`sample ${personOf(distinctId)}`) % buckets < share * buckets
   return {
     parts: job.parts,

@@ -18,7 +18,7 @@ const linesEveryMs = 10_000
 export interface RunProgressOptions {
   readonly folder: JobFolder
   readonly write?: (text: string) => void
-  /** Columns, read for each drawing, since windows are resized; null if the output is not a terminal. */
+  /** Returns the terminal's width in columns, for each drawing, since windows are resized; null without a terminal. */
   readonly width?: () => number | null
   /** Prints lines of JSON instead of sentences; the last line says how the run ended. */
   readonly isJson?: boolean
@@ -46,7 +46,7 @@ export function createRunProgress({
     try {
       folder.writeJson(progressFile, figures)
     } catch {
-      // Probably a full disk, which the stage finds and reports itself.
+      // Ignore the error: the disk is probably full, which the stage itself finds and reports.
     }
   }
   const tick = () => {
@@ -115,7 +115,7 @@ export function formatProgressLine(figures: ProgressFigures): string {
     `${stage}${describeStep(stage)}${day === null ? '' : ` ${day}`}`,
     // The reason for waiting comes first, so that it is not truncated even on a narrow terminal.
     ...(waiting === null ? [] : [`waiting: ${waiting}`, ...timeLeft]),
-    // Fetching reads no records yet.
+    // A fetch counts parts, since it does not read records yet.
     `${count(recordsDone)}${of} ${stage === 'fetch' ? 'parts' : unit}`,
     ...(bytesDone === 0 ? [] : [`${formatBytes(bytesDone)}${bytesOf}`]),
     ...(stage === 'fetch'

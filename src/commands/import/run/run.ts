@@ -31,13 +31,13 @@ export interface RunOptions {
   readonly sourceTimezone?: string
   readonly maxRejectShare?: string
   readonly allowDamagedFiles?: boolean
-  /** Public key of a project for tests. */
+  /** The public key of a test project to which a rehearsal is sent. */
   readonly rehearsalProject?: string
   readonly overlapOk?: boolean
   readonly rate?: string
-  /** Rehearse although nothing changed, such as to ask the target again. */
+  /** Rehearse again although nothing changed, for example to ask the target again. */
   readonly rehearseAgain?: boolean
-  /** Approves the state of the import with this hash without asking. */
+  /** The hash of the state to approve without asking. */
   readonly yes?: string
   readonly json?: boolean
 }
@@ -59,10 +59,10 @@ export async function runImport(path: string, options: RunOptions): Promise<bool
     let job = applyOptions(opened, options)
     if (options.rehearseAgain === true) removeRehearsal(job)
     if (job.plan !== opened.plan) updateReport(job.folder, job.plan)
-    // Checked before the stages, which take long.
+    // Check the rehearsal project before the stages run, since they take long.
     const project = projectKey === undefined ? null : await findRehearsalProject(job, projectKey)
     await runWithProgress(job, json, runStages)
-    // Stages add to the plan: the fetched files, and the time of profiles.
+    // Reload the plan, to which stages have added the fetched files and the time of profiles.
     job = reloadJob(job)
     if (project !== null) {
       const given = { ...sendOptions, projectKey: projectKey! }
@@ -78,7 +78,7 @@ export async function runImport(path: string, options: RunOptions): Promise<bool
   })
 }
 
-/** Removes the approval too, which was for the removed report. */
+/** Removes the rehearsal's report, and the approval, which was for this report. */
 function removeRehearsal({ folder, path }: Job): void {
   if (readCheckpoint(folder) !== null)
     refuse(`${path} has already been sent, at least in part, so it cannot be rehearsed again`)
@@ -113,7 +113,7 @@ function applyOptions(job: Job, { sourceTimezone, maxRejectShare, allowDamagedFi
       refuse(`--source-timezone must be an IANA time zone such as Europe/Berlin, not ${sourceTimezone}`)
     plan = removeDerivedProfileTime(plan)
     plan = { ...plan, config: { ...plan.config, source_timezone: sourceTimezone } }
-    // Checked now: a source that takes no time zone would refuse the plan in every later run.
+    // Check the configuration now: a source that does not accept a time zone would refuse the plan in every later run.
     const { createdAt, limits, config } = plan
     const { holdLiveWindow } = limits
     job.source.prepare(config, { nowMs: Date.parse(createdAt), holdLiveWindow, findFact: () => null })
@@ -126,12 +126,12 @@ function applyOptions(job: Job, { sourceTimezone, maxRejectShare, allowDamagedFi
   return { ...job, plan }
 }
 
-/** Reads the job again, with what was added to the plan in the folder. */
+/** Returns the job with the plan that is now in the folder, since stages add to it. */
 function reloadJob<T extends Job>(job: T): T {
   return { ...job, plan: readPlan(job.folder)! }
 }
 
-/** Runs the stages before the approval that are not done. */
+/** Runs the stages that come before the approval and are not done yet. */
 async function runStages(run: StageRun): Promise<void> {
   for (const stage of [fetchJob, ...stagesToRehearse]) {
     const current = reloadJob(run)

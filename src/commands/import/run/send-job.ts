@@ -44,16 +44,13 @@ import { checkTargetIsOwnProject } from '../service/known-project.ts'
 import { checkJobAcceptsEvents, createServiceApi, requireTrustedTarget } from '../service/target-api.ts'
 
 export interface SendJobOptions {
-  /** Send although the project has live events of the same days. */
+  /** Whether to send although the project has live events on the same days. */
   readonly overlapOk: boolean
   /** Events per second at first. */
   readonly rate?: number
 }
 
-/**
- * Sends a job that is approved as it is.
- * @throws JobPaused, JobStopped
- */
+/** Sends a job whose current state is approved. @throws JobPaused, JobStopped */
 export async function sendJob(run: StageRun, options: SendJobOptions): Promise<ImportReport> {
   const { folder, plan, source, progress, signal, at } = run
   const approval = readApproval(folder)!
@@ -138,12 +135,12 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<I
   }
 }
 
-/** The longest time that a user who pressed Ctrl-C waits for the last report. */
+/** How long the last report to the service may delay the exit after Ctrl-C. */
 const lastReportMs = 2_000
 
 /**
- * Reports the latest figures, which the service gets only every few seconds. A failure is ignored: it loses nothing, and the
- * next run reports the figures again.
+ * Reports the latest figures at the end, since the service gets them only every few seconds. A failure is ignored: the next
+ * run reports the figures again.
  */
 async function reportLastFigures({ folder, plan }: StageRun, id: string, state: OpenJobState): Promise<void> {
   const checkpoint = readCheckpoint(folder)
@@ -153,7 +150,7 @@ async function reportLastFigures({ folder, plan }: StageRun, id: string, state: 
   await reportJobState(api, id, state, figures).catch(() => undefined)
 }
 
-/** The remedies when the service refused too many events. Another limit needs another approval. */
+/** Stops the job with remedies when the service refused too many events. A raised limit needs a new approval. */
 function toRefusalStop({ message, refused, events }: TooManyRefused, at: string): JobStopped {
   const share = formatSufficientRejectShare(refused, events)
   const formatAdvice = (folder: string) =>
@@ -161,7 +158,10 @@ function toRefusalStop({ message, refused, events }: TooManyRefused, at: string)
   return new JobStopped(`${message} Next: ${formatAdvice(at)}`, { command: null, why: formatAdvice('FOLDER') })
 }
 
-/** The service's message names a field of its API, which the user sets by an option of the plan. */
+/**
+ * Adds the option to use: the service's message only names a field of its API, which the user sets by an option of the
+ * plan.
+ */
 function addOldEventsRemedy(error: unknown, at: string): unknown {
   if (!(error instanceof ServiceRefusal) || error.code !== 'project_drops_old_events') return error
   return new JobStopped(`${error.message} Nothing was sent. ${formatOldEventsRemedy(at)}`, {

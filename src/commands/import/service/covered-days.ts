@@ -5,7 +5,7 @@ import { utcDay } from '#core/usage.ts'
 
 export interface JobDays {
   readonly id: number
-  /** UTC days, such as `2024-05-01`; both are covered. */
+  /** The first and the last covered day, in UTC, such as `2024-05-01`. */
   readonly first: string
   readonly last: string
 }
@@ -15,11 +15,14 @@ export interface DaySpan {
   readonly first: string
   readonly last: string
   readonly days: number
-  /** Ascending. Empty for a gap between two jobs or inside a job; several ids for an overlap. */
+  /** The ids of the jobs, ascending: none for a gap between two jobs or inside a job, several for an overlap. */
   readonly ids: readonly number[]
 }
 
-/** @param first a text that begins with a day, as jobs usually report it. @returns null for anything else. */
+/**
+ * @param first what a job reported as its first day, usually a text that begins with a day. @returns null for anything
+ * else.
+ */
 export function readDaySpan(first: unknown, last: unknown): Pick<JobDays, 'first' | 'last'> | null {
   const [from, to] = [parseDay(first), parseDay(last)]
   return from === null || to === null || to < from ? null : { first: from, last: to }
@@ -32,7 +35,7 @@ function parseDay(text: unknown): string | null {
   return Number.isNaN(number) || formatDay(number) !== day ? null : day
 }
 
-/** More would exceed what the service stores of a job; the longest are kept. */
+/** The most gaps reported: more would exceed what the service stores of a job. The longest gaps are kept. */
 const gapsMax = 500
 
 /** @param days with events, ascending. @returns consecutive days of a job without any event, as it reports them. */
@@ -49,7 +52,7 @@ export function findDayGaps(days: readonly string[]): [first: string, last: stri
     .map(({ first, last }) => [formatDay(first), formatDay(last)])
 }
 
-/** @param gaps as the job reports them, unchecked. @returns the days that are in none of them. */
+/** @param gaps the gaps that the job reported, unchecked. @returns the job's days outside the gaps. */
 export function removeDayGaps({ id, first, last }: JobDays, gaps: unknown): readonly JobDays[] {
   const known = (Array.isArray(gaps) ? gaps : [])
     .flatMap(gap => (Array.isArray(gap) ? (readDaySpan(gap[0], gap[1]) ?? []) : []))

@@ -11,17 +11,17 @@ import { queryJobTarget } from './target-api.ts'
 
 const timeoutMs = 15_000
 
-/** A project of the target. */
+/** A project of the target instance. */
 export interface KnownProject {
   readonly id: string
   readonly name: string | null
-  /** Whether it stores all events without persons. */
+  /** Whether the project stores all events without persons. */
   readonly isPersonless: boolean
 }
 
 /**
- * @param api not limited to a project. @returns null if the personal key sees no project with this public key. @throws
- * ClientError
+ * @param api a client that is not limited to one project. @returns null if the personal key sees no project with this
+ * public key. @throws ClientError
  */
 export async function findProjectWithKey(api: PrivateApi, projectKey: string): Promise<KnownProject | null> {
   // The key may see several projects, so the first one need not be the right one.
@@ -37,8 +37,8 @@ export async function findProjectWithKey(api: PrivateApi, projectKey: string): P
 }
 
 /**
- * Adds the id and the name of its project to the plan in the folder, if they were unknown when the job was planned. The
- * plan stays as it is if the service does not reveal them.
+ * Adds the id and the name of its project to the plan in the folder, if they were unknown when the job was planned. If the
+ * service does not reveal them, the plan is unchanged.
  * @throws JobStopped if the project stores no persons: the rehearsal assumed that it does, and must run again.
  */
 export async function addKnownProjectToPlan(folder: JobFolder, plan: ImportPlan): Promise<ImportPlan> {

@@ -24,7 +24,7 @@ type ListedJob = ReturnType<typeof toListedJob>
 function toListedJob({ number, name, source, state, plan, progress, created_by, created_at }: JsonObject) {
   const range = readMember(plan, 'range')
   return {
-    // Not the job's id, which is a secret that allows adding events.
+    // The job's number, not its id: the id is a secret that allows adding events.
     number: readJsonNumber(number ?? null) ?? 0,
     ...{ name: String(name), source: String(source), state: String(state), createdAt: String(created_at) },
     // Null if the importer did not report its days.

@@ -10,7 +10,7 @@ const timeoutMs = 5_000
 
 type ServiceState = ReturnType<typeof toServiceState>
 
-/** Null before anything was sent. */
+/** What the service says about a job, or why it did not answer; null before anything was sent. */
 export type ServiceAnswer = ServiceState | { readonly id: string; readonly unknownBecause: string } | null
 
 export async function queryServiceJob({ folder, plan }: JobOfFolder): Promise<ServiceAnswer> {
@@ -45,7 +45,7 @@ function readFailure(value: JsonValue | undefined) {
   return { code: String(code), message: String(message), since: String(since) }
 }
 
-/** The day until which a published job can be taken back. @param publishedAt ISO 8601. @returns a UTC day. */
+/** The day until which a published job can be undone. @param publishedAt ISO 8601. @returns a UTC day. */
 export function describeUndoLimit(publishedAt: string): string {
   return new Date(Date.parse(publishedAt) + undoDays * 86_400_000).toISOString().slice(0, 10)
 }
@@ -56,7 +56,9 @@ function describeFailure(failure: ServiceState['failure']): string {
     : ` Stalled since ${failure.since}, retrying automatically: ${failure.message} (${failure.code}).`
 }
 
-/** The folder says whether anything runs; the service knows only the last reported state. */
+/**
+ * What to show for states in which the importer works: the service knows only the last reported state, not whether it runs.
+ */
 const openStateLabels: Readonly<Record<string, string>> = {
   sending: 'waiting for more events',
   verifying: 'not verified yet',

@@ -9,7 +9,7 @@ import type { PrivateApi } from '../../client/private-api.ts'
 import { quotePath } from '../messages/print.ts'
 import { type JobOfFolder, queryJobTarget } from './target-api.ts'
 
-/** Counting the events of years is slow. */
+/** This long, because counting the events of several years is slow. */
 const timeoutMs = 120_000
 /** The most names that the target is asked about, since a query may have 131,000 bytes of values. */
 const namesMax = 500

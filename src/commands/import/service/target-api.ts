@@ -30,7 +30,7 @@ export function findTargetMismatch({ folder, plan: { target } }: JobOfFolder): s
     return `${notSent}: import job ${made.id} was created at ${made.target}, but plan.json has another target. Restore the previous plan.json, or plan in another folder`
   const approval = readApproval(folder)
   if (approval === null) return null
-  // The project may have become known since the approval, which does not change where the key goes.
+  // If only the project has become known since the approval, the key still goes to the same place.
   const beforeKnown = { ...target, projectId: null, projectName: null }
   if (![target, beforeKnown].some(each => hashTarget(each) === approval.hashes.target))
     return `${notSent}: plan.json has a different target than was approved. Restore the previous plan.json; or, if you changed it, check the target and approve again: pennon import run ${quotePath(folder.path)}`
@@ -49,7 +49,7 @@ export interface TargetQuery {
   readonly project: string
   readonly timeoutMs: number
   readonly signal?: AbortSignal
-  /** What to do without a personal key. */
+  /** A sentence that says what to do if there is no personal key. */
   readonly noKey: string
 }
 
@@ -87,8 +87,8 @@ export async function queryTarget<T>(
 const printedWaits = { waiting: (reason: string | null) => reason !== null && printLine(`waiting: ${reason}`) }
 
 /**
- * A client that waits while the service is unavailable.
- * @throws JobStopped without a key, so that the progress of a run records why it ended.
+ * Creates a client that waits while the service is unavailable. @throws JobStopped if there is no key, so that the progress
+ * of a run records why it ended.
  */
 export function createServiceApi(
   target: ImportTarget,
@@ -111,7 +111,8 @@ export function createServiceApi(
 }
 
 /**
- * Call before sending events, and before removing the results of earlier events.
+ * Checks that the service's job still accepts events. Call it before sending events, and before removing the results of
+ * earlier events.
  * @param at the folder of the job as a shell takes it.
  * @param instead what to do with the events if the job accepts none, as a whole sentence. @throws JobStopped in that case,
  * with what to do.

@@ -9,9 +9,9 @@ import { readStoredFilter, type StoredFilter, UnreadableFilters } from './flag-f
 export type CohortEntry =
   /** With `isAny` one entry must match (`OR`), otherwise all. */
   | { readonly kind: 'group'; readonly isAny: boolean; readonly entries: readonly CohortEntry[] }
-  /** A property of the person, or another flag's value. */
+  /** Tests a property of the person, or a flag's value. */
   | { readonly kind: 'test'; readonly filter: StoredFilter; readonly isNegated: boolean }
-  /** `wanted` is null for an operator that never matches. */
+  /** Tests membership in a cohort: `wanted` is null for an operator that never matches. */
   | {
       readonly kind: 'cohort'
       readonly id: number
@@ -24,9 +24,9 @@ export type CohortEntry =
 
 export interface CohortTree {
   readonly top: CohortEntry
-  /** The cohorts that it refers to, each once, in stored order. */
+  /** The cohorts that the tree refers to, each once, in stored order. */
   readonly cohortIds: readonly number[]
-  /** The flags that it tests, each once. */
+  /** The flags that the tree tests, each once. */
   readonly flagIds: readonly number[]
   readonly hasBehavior: boolean
 }
@@ -37,7 +37,7 @@ const behaviorTypes: readonly JsonValue[] = ['behavioral', 'realtime', 'event', 
 
 /**
  * @param filters `{properties: {type, values}}`.
- * @returns null when it describes nothing, so that no person is a member.
+ * @returns null when the tree describes nothing, so that no person is a member.
  * @throws UnreadableFilters for a shape that is not a tree, or a tree that is too deep.
  */
 export function readCohortTree(filters: JsonObject): CohortTree | null {

@@ -21,7 +21,7 @@ export const cohortResource = {
   table: 'cohort',
   required: [],
   fields: {
-    /** Instance-wide, ascending from 1, never reused; filters of flags and of other cohorts refer to it. */
+    /** Instance-wide, ascending from 1, never reused; filters of flags and of other cohorts refer to this id. */
     id: integerField('id'),
     projectId: integerField('project_id', { isShown: false }),
     name: textField('name', declareText(400)),
@@ -39,7 +39,7 @@ export const cohortResource = {
     }),
     deleted: booleanField('deleted', { schema: { type: 'boolean' }, initial: false }),
     version: integerField('version'),
-    /** As of `countedAtMs`; null when not counted yet. */
+    /** The number of members at `countedAtMs`; null when not counted yet. */
     memberCount: nullable(storeInColumn('member_count', integerField('count'))),
     countedAtMs: nullable(storeInColumn('counted_at', instantField('last_calculation'))),
     createdAtMs: instantField('created_at'),

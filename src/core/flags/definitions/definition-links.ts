@@ -1,6 +1,6 @@
 // Finds what flags and cohorts refer to: the ids and indexes in their filters. Stored definitions may be older than our
-// validation or have skipped it, so nothing here relies on a shape. Compiling definitions decides what a reference
-// means.
+// validation or have skipped it, so nothing here relies on a shape. What a reference means is decided when the definitions
+// are compiled.
 
 import { type GroupType, groupTypeCountMax } from '../../groups/group.ts'
 import { getOwnValue, isJsonObject, type JsonObject, type JsonValue, readJsonNumber } from '../../json.ts'
@@ -10,9 +10,9 @@ import { readConfigVersion } from './read-rules.ts'
 
 export interface DefinitionReference {
   readonly kind: 'flag' | 'cohort' | 'group_type' | 'experiment'
-  /** The index of a group type, 0 to 4. */
+  /** The id of what is referred to; for a group type its index, 0 to 4. */
   readonly id: number
-  /** Path of the value that names it, such as `filters.groups.0.properties.1.value`. */
+  /** Path of the value that is the reference, such as `filters.groups.0.properties.1.value`. */
   readonly path: string
 }
 

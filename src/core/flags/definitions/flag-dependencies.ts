@@ -1,9 +1,9 @@
-// Orders flags that test other flags, or cohorts that refer to others, and finds those that cannot be decided: something
-// that they depend on is missing, or they are caught in a cycle. Works on positions and ids only. Source:
+// Orders flags that test other flags, or cohorts that refer to other cohorts, and finds those that cannot be decided:
+// something that they depend on is missing, or they are caught in a cycle. Works on positions and ids only. Source:
 // docs/wire/evaluation.md 5.11, 5.12.
 
 export interface DependencyOrder {
-  /** Positions, each after everything that it depends on; without the cyclic ones. */
+  /** Positions, each after the positions that it depends on; cyclic positions are left out. */
   readonly order: readonly number[]
   /** Flags that depend, directly or not, on a flag that does not exist. */
   readonly missing: ReadonlySet<number>
@@ -58,7 +58,7 @@ export function orderByDependencies(
 }
 
 /** An id that no flag has. */
-const nobodysId = -1
+const unusedFlagId = -1
 
 /**
  * The id of the flag that a filter of type `flag` tests, read from the filter's key, which must be digits. An empty text
@@ -66,11 +66,12 @@ const nobodysId = -1
  */
 export function parseDependencyId(filterKey: string): number | null {
   if (/^\d{1,15}$/.test(filterKey)) return Number(filterKey)
-  return filterKey === '' || /^-?\d+$/.test(filterKey) ? nobodysId : null
+  return filterKey === '' || /^-?\d+$/.test(filterKey) ? unusedFlagId : null
 }
 
 /**
- * The flags to decide for a flag, in order, itself last; empty when one of them is missing or caught in a cycle.
+ * The flags that must be decided to decide a flag, in order, the flag itself last; empty when one of them is missing or
+ * caught in a cycle.
  * @param testedIds returns the ids that a flag tests; undefined when the flag does not exist.
  * Source: docs/wire/evaluation.md 7.1.
  */

@@ -21,7 +21,7 @@ export interface StoredSet {
   /** Null when the set includes everyone. */
   readonly rolloutPercentage: number | null
   readonly variant: string | null
-  /** The group type that the set is for; null for persons, undefined for the flag's own. */
+  /** The group type that the set is for; null for persons, undefined for the flag's own group type. */
   readonly groupTypeIndex: number | null | undefined
 }
 

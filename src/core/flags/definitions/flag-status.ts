@@ -56,7 +56,7 @@ function describeLastCall(agoMs: number): string {
     : `The flag was last called ${describeDays(agoMs)} ago`
 }
 
-/** Whole days, at least one. */
+/** Formats a time span as whole days, at least one. */
 function describeDays(spanMs: number): string {
   const count = Math.max(1, Math.floor(spanMs / dayMs))
   return count === 1 ? '1 day' : `${count} days`

@@ -52,7 +52,7 @@ function isOfType(flag: Flag, type: (typeof flagTypes)[number]): boolean {
   }
 }
 
-/** Whether it has other values than true and false. */
+/** Whether a flag has other values than true and false. */
 function isMultivariant(filters: Flag['filters']): boolean {
   return readConfigVersion(filters) === 2
     ? getOwnValue(filters, 'return_type') !== 'boolean'
@@ -67,7 +67,7 @@ function mayBackExperiment({ filters }: Flag): boolean {
   return count >= 2 && count <= experimentVariantsMax
 }
 
-/** How many variants filters of version 1 define; 0 for a flag that is just on or off, and for one with rules. */
+/** How many variants filters of version 1 define; 0 for a flag that is just on or off, and for a flag with rules. */
 export function countVariants(filters: Flag['filters']): number {
   const multivariate = getOwnValue(filters, 'multivariate')
   const variants = isJsonObject(multivariate) ? getOwnValue(multivariate, 'variants') : undefined

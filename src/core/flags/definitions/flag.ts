@@ -27,7 +27,7 @@ const writableFields = {
   name: textField('name', { initial: '' }),
   filters: objectField('filters', { initial: {} }),
   active: booleanField('active', { initial: true }),
-  /** Kept but unused: an archived flag is inactive and is left out of lists. */
+  /** An archived flag is kept but not used: it is inactive and is left out of lists. */
   archived: booleanField('archived', { initial: false }),
   deleted: booleanField('deleted', { initial: false }),
   ensureExperienceContinuity: booleanField('ensure_experience_continuity', { initial: false }),
@@ -52,14 +52,14 @@ export const flagResource = {
     id: integerField('id'),
     projectId: integerField('project_id'),
     ...writableFields,
-    /** Every write raises it: a front reads a flag again only when it holds another version. */
+    /** Every write raises the version: a front reads a flag again only if it holds another version. */
     version: integerField('version'),
     hasExperiment: booleanField('has_experiment'),
     createdAtMs: instantField('created_at'),
     updatedAtMs: instantField('updated_at'),
-    /** When its filters or its active state last changed; since then it has decided the same way. */
+    /** When the flag's filters or its active state last changed: since then, the flag has decided the same way. */
     conditionsSinceMs: instantField('conditions_since'),
-    /** Null when it was written without a key. */
+    /** Null when the flag was created without a key. */
     createdBy: nullable(authorField('created_by')),
   },
 } as const

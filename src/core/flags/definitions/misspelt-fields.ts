@@ -3,7 +3,7 @@
 // flag on for the wrong people.
 
 import { getOwnValue, isJsonObject, type JsonObject, type JsonValue } from '../../json.ts'
-import { findTypoCandidate } from '../../nearest-name.ts'
+import { findIntendedName } from '../../nearest-name.ts'
 import type { FlagIssue } from './flag-issue.ts'
 
 /** One level of a definition: its known names, and wrong names with the names that were probably meant. */
@@ -49,7 +49,7 @@ const holdoutGroupLevel = createLevel(['properties', 'rollout_percentage', 'vari
   rollout_percentage: percentages,
 })
 
-/** PostHog's definitions have a few unknown names; a definition full of them must not hold the event loop. */
+/** Limits the unknown names examined: PostHog's definitions have a few, and many must not block the event loop. */
 const unknownCountMax = 200
 /** Limits the issues of a definition in which every filter has the same typing errors. */
 const issueCountMax = 1_000
@@ -83,7 +83,7 @@ export function findMisspeltFields(filters: JsonObject): FlagIssue[] {
 /** Collects the misspelt fields of one definition, object by object. */
 export class MisspeltFields {
   readonly issues: FlagIssue[] = []
-  /** Per level, the likely meaning of each unknown name; null when it resembles none. */
+  /** Per level, the known name that was probably meant by each unknown name; null when it resembles no known name. */
   readonly #meantOf = new Map<Level, Map<string, string | null>>()
   #unknownCount = 0
 
@@ -111,7 +111,7 @@ export class MisspeltFields {
     if (remembered !== undefined) return remembered
     if (this.#unknownCount >= unknownCountMax) return null
     this.#unknownCount++
-    const meant = level.wrong.get(name.toLowerCase()) ?? findTypoCandidate(name, level.known)
+    const meant = level.wrong.get(name.toLowerCase()) ?? findIntendedName(name, level.known)
     ofLevel.set(name, meant)
     return meant
   }

@@ -9,7 +9,7 @@ import type { Flag } from './flag.ts'
 
 export interface ProjectDefinitions {
   readonly project: Project
-  /** The instance's revision at the last change to any of these. */
+  /** The instance's revision at the last change to any of these definitions. */
   readonly revision: number
   /** Without deleted flags, but with inactive ones; by ascending id. */
   readonly flags: readonly Flag[]

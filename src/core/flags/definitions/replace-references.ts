@@ -6,13 +6,13 @@ import { cohortIdOf } from './cohort-tree.ts'
 import { parseDependencyId } from './flag-dependencies.ts'
 
 export interface ReferenceMaps {
-  /** Each returns the new id, or the same one to keep it. */
+  /** Each function returns the new id for an id, or the same id to keep the reference. */
   readonly cohort: (id: number) => number
   readonly flag: (id: number) => number
   readonly groupType: (index: number) => number
 }
 
-/** Each receives the current reference and its path, such as `filters.groups.0.properties.1.value`. */
+/** Each function receives the current reference and its path, such as `filters.groups.0.properties.1.value`. */
 export interface ReferenceValueMaps {
   readonly cohort: (value: JsonValue, path: string) => JsonValue
   readonly flag: (key: string, path: string) => string
@@ -40,7 +40,7 @@ export function replaceReferences(filters: JsonObject, maps: ReferenceMaps): Jso
   })
 }
 
-/** References need not be ids: a file has names instead. */
+/** Replaces references that need not be ids, since a file has names instead. */
 export function replaceReferenceValues(filters: JsonObject, maps: ReferenceValueMaps, path = 'filters'): JsonObject {
   const mapped: JsonObject = {}
   for (const [name, value] of Object.entries(filters)) setOwnValue(mapped, name, mapField(name, value, maps, path))

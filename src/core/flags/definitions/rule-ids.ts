@@ -26,7 +26,7 @@ export function assignRuleIds(
   const refuse = (path: string, message: string) => {
     fault ??= { path, code: 'invalid_input', message }
   }
-  /** @returns the object with its seed. */
+  /** @returns the object with the seed that it keeps or newly gets. */
   const assignSeed = (object: JsonObject, before: JsonValue | undefined, path: string): JsonObject => {
     const sent = getOwnValue(object, 'seed')
     const known = isJsonObject(before) ? getOwnValue(before, 'seed') : undefined

@@ -13,7 +13,7 @@ export interface RulesDocument {
 }
 
 interface RuleBase {
-  /** In lower case, however it was written. */
+  /** The rule's id in lower case, however it was written. */
   readonly id: string
   readonly predicates: readonly Predicate[]
 }

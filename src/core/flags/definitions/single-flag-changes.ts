@@ -29,7 +29,7 @@ export const enable: SingleFlagChange = flag => {
 
 export const disable: SingleFlagChange = flag => ok(flag.active ? { active: false } : {})
 
-/** The flag is switched off as well: an archived one is never active. */
+/** The flag is switched off too, since an archived flag is never active. */
 export const archive: SingleFlagChange = flag => ok(flag.archived ? {} : { archived: true })
 
 export const unarchive: SingleFlagChange = flag => ok(flag.archived ? { archived: false } : {})
@@ -74,7 +74,7 @@ export function rollOutToEveryone(variantKey: string | null): SingleFlagChange {
   }
 }
 
-/** The filters with a set for everyone in front of the others. */
+/** The filters with a condition set for everyone in front of the other sets. */
 export function prependEveryoneCondition(filters: JsonObject): JsonObject {
   return mergeObjects(filters, {
     groups: [{ properties: [], rollout_percentage: 100 }, ...readListMember(filters, 'groups')],

@@ -44,7 +44,7 @@ const otherOperators = ['in', 'not_in', 'flag_evaluates_to']
 /** Every operator that a filter may have. */
 export const flagOperators: readonly string[] = [...valueFormOf.keys(), ...otherOperators]
 
-/** Bounds the distinct regular expressions of a flag or cohort together, since compiling them holds the event loop. */
+/** Bounds the distinct regular expressions of a flag or cohort together, since compiling them blocks the event loop. */
 export const patternCharsOfFlagMax = 5_000
 /** In the units of `regex-cost.ts`: 15 to 30 ms at worst, enough for a hundred patterns for e-mail addresses with `\w`. */
 export const patternUnitsOfFlagMax = 15_000
@@ -228,7 +228,7 @@ function findValueProblem(
   }
 }
 
-/** Why a pattern is refused; null for an acceptable one. Counts it against the budget. */
+/** Why a pattern is refused; null for an acceptable pattern. Counts the pattern against the budget. */
 export function findRegexProblem(value: JsonValue, patterns: PatternBudget): string | null {
   if (typeof value !== 'string') return 'The value must be a string: a regular expression.'
   if (!patterns.paidFor.has(value)) {

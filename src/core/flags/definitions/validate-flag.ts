@@ -1,5 +1,5 @@
 // Decides whether a flag may be stored as written, and reports everything that is wrong with it. `validate-filter.ts`
-// checks single filters, and the store whether the key is free. The evaluator does not rely on any of this.
+// checks single filters, and the store checks whether the key is free. The evaluator does not rely on any of this.
 
 import { getOwnValue, isJsonObject, type JsonObject, type JsonValue, readJsonNumber } from '../../json.ts'
 import type { FlagFields } from './flag.ts'
@@ -136,7 +136,7 @@ function validateFilters(filters: JsonObject): FlagIssue[] {
   ]
 }
 
-/** Counted before anything is checked, so that long lists cost nothing. Null when there are not too many. */
+/** The issue of too many entries, or null. Entries are counted before any is checked: long lists cost nothing. */
 function validateEntryCount(filters: JsonObject): FlagIssue | null {
   let count = 0
   const multivariate = getOwnValue(filters, 'multivariate') ?? null

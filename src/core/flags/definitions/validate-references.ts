@@ -27,7 +27,7 @@ export function findReferenceIssuesOf(
   const issues: FlagIssue[] = []
   for (const { kind, id, path } of references) {
     if (kind === 'group_type') {
-      // A free index is allowed: its type is created with its first event, as in PostHog.
+      // An unused index is allowed: its group type is created with the type's first event, as in PostHog.
       const type = links.groupTypes.find(({ index }) => index === id)
       if (type?.isBeingDeleted === true) issues.push(createGroupTypeIssue(type, path))
       continue

@@ -15,7 +15,7 @@ const reservedTexts: readonly JsonValue[] = ['$true', '$false']
 
 /**
  * @param filters a document of version 2.
- * @param stored the document that it replaces, of whichever version; null for a new flag.
+ * @param stored the document that `filters` replaces, of either version; null for a new flag.
  * @returns the first fault of the document, or all other issues. Source: docs/wire/private-api.md 4.3.
  */
 export function validateRules(filters: JsonObject, stored: JsonObject | null): FlagIssue[] {

@@ -19,11 +19,11 @@ export interface CohortNode {
   readonly cohort: Cohort
   /** Null when the cohort is static, cannot be read, or describes nothing. */
   readonly tree: CohortTree | null
-  /** Why it cannot be read. */
+  /** Why the cohort cannot be read. */
   readonly unreadable: string | null
-  /** Its own fault, or one of a cohort that it refers to. */
+  /** The cohort's own fault, or a fault of a cohort that it refers to. */
   readonly fault: CohortFault | null
-  /** Whether it or a cohort that it refers to tests a flag; also true when that is unknown. */
+  /** Whether the cohort, or a cohort that it refers to, tests a flag; also true when that is unknown. */
   readonly reachesFlags: boolean
 }
 
@@ -36,7 +36,7 @@ export class CohortGraph {
   readonly #nodes = new Map<number, OpenNode>()
   readonly #flagIdsOf = new Map<number, readonly number[]>()
 
-  /** @param cohorts those of one project, without deleted ones. */
+  /** @param cohorts a project's cohorts, without the deleted ones. */
   constructor(cohorts: readonly Cohort[]) {
     this.#cohorts = new Map(cohorts.map(cohort => [cohort.id, cohort]))
   }
@@ -46,9 +46,7 @@ export class CohortGraph {
     return this.#nodes.get(id)
   }
 
-  /**
-   * @returns the cohorts that were not reached before: first those without a fault, each after those that it refers to.
-   */
+  /** @returns the newly reached cohorts: first the cohorts without a fault, each after the cohorts that it refers to. */
   reach(id: number): readonly CohortNode[] {
     const reached = this.#readFrom(id)
     const dependents = new Map<number, OpenNode[]>()
@@ -121,7 +119,7 @@ export class CohortGraph {
 
 type ReadFilters = Pick<CohortNode, 'tree' | 'unreadable'>
 
-/** Kept as long as the cohort object itself, which newer definitions reuse until the cohort changes. */
+/** A cache. An entry lives as long as the cohort object, which newer definitions reuse until the cohort changes. */
 const readFiltersOf = new WeakMap<Cohort, ReadFilters>()
 
 function readNode(cohort: Cohort): OpenNode {
@@ -147,7 +145,7 @@ function getCohortIds(node: CohortNode): readonly number[] {
   return node.tree?.cohortIds ?? noIds
 }
 
-/** Assigns the fault to these nodes and to all that refer to them. */
+/** Assigns the fault to the nodes of `from` and to all nodes that refer to them. */
 function assignFault(fault: CohortFault, from: OpenNode[], dependents: ReadonlyMap<number, readonly OpenNode[]>): void {
   for (let node = from.pop(); node !== undefined; node = from.pop()) {
     if (node.fault !== null) continue

@@ -1,6 +1,6 @@
 // A cohort's tree as a list of leaves, each of which says where to continue after either answer, and the walk that decides
 // whether the subject is a member. The walk has its own stack, so that deep trees and long chains of cohorts cannot
-// overflow the engine's stack. It stops when the time is up and resumes there. A cohort's answer is remembered for the rest
+// overflow V8's stack. The walk stops when the time is up and resumes there. A cohort's answer is remembered for the rest
 // of the evaluation, however many flags and cohorts ask for it.
 
 import type { CohortEntry } from '../definitions/cohort-tree.ts'
@@ -13,12 +13,12 @@ export interface CohortProgram {
   /** Index of the first leaf, or an end (negative). */
   readonly first: number
   readonly leaves: readonly CohortLeaf[]
-  /** Index of its remembered answer. */
+  /** Index of the cohort's remembered answer. */
   readonly place: number
 }
 
 export interface CohortLeaf {
-  /** The leaf of the cohort's tree, by which a trace names it; null for a static cohort. */
+  /** The entry of the cohort's tree that this leaf was made from, for traces; null for a static cohort. */
   readonly entry: CohortEntry | null
   /** The test, or the cohort referred to. A negation swaps `whenTrue` and `whenFalse`. */
   readonly asks: FilterTest | CohortProgram
@@ -139,7 +139,7 @@ export function evaluateCohort(root: CohortProgram, reader: SubjectReader, decid
   }
 }
 
-/** Notes whether the entry holds, with its operator and negation applied. */
+/** Records in the trace whether the entry holds, with its operator and negation applied. */
 function traceLeaf({ entry }: CohortLeaf, answer: boolean, { trace, failure }: SubjectReader): void {
   if (trace === null || entry === null || (entry.kind !== 'test' && entry.kind !== 'cohort')) return
   const isMet = entry.kind === 'test' ? answer : answer === entry.wanted

@@ -1,5 +1,6 @@
-// What one compilation of a project leaves for the next. A flag is compiled again only if its definition, a cohort that
-// it reaches, or the position of a flag that it tests has changed. The tests and keys that flags share are reused too.
+// What one compilation of a project keeps for the next compilation. A flag is compiled again only if its definition, a
+// cohort that it reaches, or the position of a flag that it tests has changed. The tests and keys that flags share are
+// reused too.
 
 import type { JsonObject } from '../../json.ts'
 import { isSameJson } from '../../json-equal.ts'
@@ -43,7 +44,7 @@ export type CompilationStart = Pick<CompilationMemory, 'personKeys' | 'sharedTes
  */
 const compiledMax = (flagCount: number) => 2 * flagCount + 100
 
-/** Starts with the memory, unless it is mostly about removed flags or was made with other settings. */
+/** Starts from the memory, unless the memory is mostly about removed flags or was made with other settings. */
 export function startCompilation(
   memory: CompilationMemory | null,
   settings: MatchSettings,
@@ -80,7 +81,7 @@ export function isFlagReusable(
   )
 }
 
-/** The version first: every write raises it, and filters take long to compare. */
+/** Compares the version first: every write raises the version, and filters take long to compare. */
 function isSameFlag(a: Flag, b: Flag): boolean {
   return a.version === b.version && isSameJson(a as unknown as JsonObject, b as unknown as JsonObject)
 }

@@ -28,7 +28,7 @@ interface CohortEntry {
   readonly positions: readonly (number | undefined)[]
 }
 
-/** A cohort that reads more keys always reads the stored person: hardly any request has all of them. */
+/** A cohort that reads more keys than this always reads the stored person: hardly any request has all of them. */
 const personKeysMax = 64
 /** Limits the weight: above this, the time is checked as often as possible anyway. */
 const weightMax = 4_096
@@ -50,7 +50,7 @@ export class ProjectCohorts implements CompiledCohorts {
     this.#previous = previous
   }
 
-  /** Ends the reuse; otherwise each compilation would keep the previous compilation in memory. */
+  /** Ends the reuse of earlier cohorts; otherwise each compilation would keep the previous one in memory. */
   forgetPrevious(): void {
     this.#previous = null
   }
@@ -72,7 +72,8 @@ export class ProjectCohorts implements CompiledCohorts {
   }
 
   /**
-   * The earlier entry; null if the cohort, one that it refers to, or the position of a flag that it tests has changed.
+   * The previous compilation's entry; null if the cohort, a cohort that it refers to, or a tested flag's position has
+   * changed.
    */
   #takenOver({ cohort, tree, fault }: CohortNode): CohortEntry | null {
     const entry = this.#previous === null ? undefined : this.#previous.#entries.get(cohort.id)
@@ -93,7 +94,7 @@ export class ProjectCohorts implements CompiledCohorts {
     return tree === null ? [] : Array.from(tree.flagIds, id => this.#shared.positionOfId.get(id))
   }
 
-  /** The cohorts that it refers to are already compiled. */
+  /** Compiles a cohort after all cohorts that it refers to. */
   #compile(node: CohortNode, problem: (message: string) => void): Result<KnownCohort, UnknownReason> {
     if (node.unreadable !== null) problem(`it is invalid: ${node.unreadable}`)
     if (node.fault !== null) return err(node.fault)
@@ -114,7 +115,7 @@ export class ProjectCohorts implements CompiledCohorts {
     try {
       return ok(this.#compileTree(tree, others, problem))
     } catch (cause) {
-      // Whatever the cause, the project's other cohorts and flags must still work.
+      // Any error becomes a problem of this cohort only: the project's other cohorts and flags must still work.
       problem(`it cannot be compiled: ${cause instanceof Error ? cause.message : cause}`)
       return err('cohort_filters_parsing_error')
     }
@@ -155,7 +156,7 @@ export class ProjectCohorts implements CompiledCohorts {
   }
 }
 
-/** Compares everything that compiling reads. */
+/** Compares everything that compiling reads of a cohort. */
 function isSameCohort(a: Cohort, b: Cohort): boolean {
   return a === b || (a.isStatic === b.isStatic && isSameJson(a.filters, b.filters))
 }

@@ -25,9 +25,9 @@ export interface FilterCompiler {
   readonly personKeys: PersonKeys
   readonly sharedTests: SharedTests
   readonly cohorts: CompiledCohorts
-  /** The position of each flag of the project by its id; `neverDecided` or `neverTested` for flags without one. */
+  /** The position of each flag of the project by its id; `neverDecided` or `neverTested` for flags without a position. */
   readonly positionOfId: ReadonlyMap<number, number>
-  /** What the current flag reads. */
+  /** Collects what the current flag reads. */
   readonly needs: NeedsCollector
   readonly dependencyIds: Set<number>
   readonly problem: (message: string) => void
@@ -115,8 +115,8 @@ function compileDependency(filter: StoredFilter, compiler: FilterCompiler): Filt
     const outcome = decided[position]
     if (outcome === undefined || outcome.kind === 'off') return wanted === false
     if (outcome.kind === 'unknown') {
-      // An outage makes this flag unknown too, since false could be wrong. A flag that failed because of its definition
-      // never has a value, so nothing matches it.
+      // If an outage made the tested flag unknown, this flag is unknown too, since false could be wrong. A tested flag that
+      // failed because of its definition never has a value, so nothing matches it.
       if (isTransientReason(outcome.reason)) reader.failure = outcome.reason
       return false
     }

@@ -59,13 +59,15 @@ export interface CompiledFlag {
   readonly rules: CompiledRules | null
   readonly outcomes: PreparedOutcomes
   readonly needs: FlagNeeds
-  /** Ids of the flags that it tests, directly or through a cohort. */
+  /** Ids of the flags that this flag tests, directly or through a cohort. */
   readonly dependencyIds: readonly number[]
-  /** How long it may take, in units of one cheap flag: decides how often a long evaluation checks the time. */
+  /** The flag's evaluation time in units of one cheap flag: decides how often a long evaluation checks the time. */
   readonly weight: number
 }
 
-/** A cache of `isVersion1Flag`: every compilation asks it for every flag, and most flags are the same objects as before. */
+/**
+ * A cache of `isVersion1Flag`: every compilation calls it for every flag, and most flags are the same objects as before.
+ */
 const known = new WeakMap<Flag, boolean>()
 
 export function isVersion1Flag(flag: Flag): boolean {
@@ -77,8 +79,8 @@ export function isVersion1Flag(flag: Flag): boolean {
 }
 
 /**
- * The result outlives its compilation, which may have included thousands of other flags. Therefore nothing in the result
- * may close over `shared`.
+ * Nothing in the result may close over `shared`: the result outlives its compilation, which may have included thousands of
+ * other flags.
  * @throws UnreadableFilters when the stored definition has no readable shape.
  */
 export function compileFlag(flag: Flag, shared: Omit<FilterCompiler, 'needs' | 'dependencyIds'>): CompiledFlag {
@@ -134,7 +136,7 @@ function compileSet(set: StoredSet, flag: StoredFilters, compiler: FilterCompile
   }
 }
 
-/** Whether the person's id matters: not in a set that includes everyone with the same answer. */
+/** Whether a set's answer depends on the person's id. It does not if the set gives everyone the same answer. */
 function hashesPerson(set: CompiledSet, { variants }: StoredFilters): boolean {
   if (set.groupTypeIndex !== null) return false
   return set.rolloutPercentage !== null || (set.variantIndex < 0 && variants.length > 0)

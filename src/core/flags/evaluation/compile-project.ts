@@ -23,14 +23,15 @@ export interface CompiledProject {
   readonly flags: readonly (CompiledFlag | undefined)[]
   readonly positionOfKey: ReadonlyMap<string, number>
   /**
-   * Positions of the flags that can be answered, each after those it depends on; flags caught in a cycle are left out.
+   * Positions of the flags that can be answered, each after the flags that it depends on; flags caught in a cycle are left
+   * out.
    */
   readonly order: readonly number[]
   /** Per position, the positions that the flag depends on. */
   readonly dependencies: readonly (readonly number[])[]
-  /** Positions of flags that depend on a flag that does not exist. */
+  /** Positions of the flags that depend on a missing flag. */
   readonly missingDependency: ReadonlySet<number>
-  /** When true, every answer says that not everything could be computed. */
+  /** Whether flags depend on each other in a cycle; every answer then says that not everything could be computed. */
   readonly hasDependencyCycle: boolean
   /** True when some flag is for clients only or for servers only. */
   readonly hasRuntimeFlags: boolean
@@ -51,7 +52,7 @@ export interface CompiledProject {
   readonly problems: readonly DefinitionProblem[]
   /** How many flags were compiled; the remaining flags come from the previous compilation. */
   readonly compiledFlagCount: number
-  /** For the next compilation. */
+  /** What the next compilation of this project reuses. */
   readonly memory: CompilationMemory
 }
 
@@ -73,7 +74,7 @@ export function compileProject(
   }
 }
 
-/** `compileProject` in steps of one flag each: thousands of flags at once would hold the event loop. */
+/** `compileProject` in steps of one flag each: compiling thousands of flags at once would block the event loop. */
 export function* compileProjectInSteps(
   definitions: ProjectDefinitions,
   previous: CompiledProject | null = null,
@@ -118,7 +119,7 @@ export function* compileProjectInSteps(
       own.forEach(addProblem)
       return compiled
     } catch (cause) {
-      // Whatever the cause, the project's other flags (and other projects) must still work.
+      // Any error becomes a problem of this flag only: the project's other flags (and other projects) must still work.
       own.forEach(addProblem)
       const verb = cause instanceof UnreadableFilters ? 'read' : 'compiled'
       addProblem(`omitted because its definition cannot be ${verb}: ${cause instanceof Error ? cause.message : cause}`)

@@ -27,7 +27,7 @@ export interface CompiledRules {
 export interface CompiledRule {
   readonly rule: Rule
   readonly tests: readonly FilterTest[]
-  /** By variant; a single one when the rule has no variants. */
+  /** The outcomes by variant; a single outcome when the rule has no variants. */
   readonly values: readonly PreparedOutcome[]
   readonly variantBounds: readonly number[]
   readonly paused: PreparedOutcome
@@ -116,7 +116,7 @@ function compilePredicate({ key, operator, value, negation }: Predicate, compile
 
 type Fault = (own: JsonValue | undefined) => RuleFailure | null
 
-/** Why a comparison with a property's value fails the flag; null for an operator that never does. */
+/** Why a comparison with a property's value fails the flag; null for an operator that never fails a flag. */
 function createFaultFinder(operator: string, filter: JsonValue): Fault | null {
   if (operator === 'regex' || operator === 'not_regex') {
     const regex = compileFlagRegex(String(filter))

@@ -14,18 +14,18 @@ export interface CompiledCohort {
   readonly isApproximated: boolean
   /** Null when the cohort is static or describes nothing. A trace refers to its leaves. */
   readonly tree: CohortTree | null
-  /** What the cohort and those that it refers to may read. */
+  /** What the cohort and the cohorts that it refers to may read. */
   readonly needs: FlagNeeds
-  /** How long it may take, in units of one cheap flag; capped for very large cohorts. */
+  /** How long the membership test may take, in units of one cheap flag; capped for very large cohorts. */
   readonly weight: number
 }
 
 export interface ReachedCohort {
-  /** An err (a cycle, an unreadable tree, a cohort that does not exist) fails the flag that reaches it. */
+  /** An err (a cycle, an unreadable tree, a cohort that does not exist) fails the flag that reaches the cohort. */
   readonly cohort: Result<CompiledCohort, UnknownReason>
   /**
-   * Ids of the flags that are tested by its tree, or by the trees of the cohorts that it refers to, as far as these can be
-   * read.
+   * Ids of the flags that are tested by the cohort's tree, or by the trees of the cohorts that it refers to, as far as
+   * these can be read.
    */
   readonly dependencyIds: readonly number[]
 }

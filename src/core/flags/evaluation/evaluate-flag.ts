@@ -46,7 +46,7 @@ function decideByFilters(flag: CompiledFlag, reader: SubjectReader, decided: Dec
   return early ?? decideBySets(flag, reader, decided)
 }
 
-/** Enrolment and holdout, which come before every set. */
+/** Decides by enrolment and holdout, which come before every set. */
 function decideEarly(flag: CompiledFlag, reader: SubjectReader): PreparedOutcome | null {
   if (flag.enrollmentKey !== null) {
     const enrollment = reader.personValue(flag.enrollmentKey)
@@ -152,7 +152,7 @@ function lacksDeviceId(flag: CompiledFlag, set: CompiledSet, reader: SubjectRead
   return flag.bucketing === 'device_id' && set.groupTypeIndex === null && reader.subject.deviceId === null
 }
 
-/** Checks that every cohort is known before testing any, so that an unknown one fails the flag at any position. */
+/** Checks that every cohort is known before testing any: an unknown cohort fails the flag at any position. */
 function findCohortMissReason(
   { tests, cohortTests }: CompiledSet,
   reader: SubjectReader,

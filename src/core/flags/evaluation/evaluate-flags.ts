@@ -1,6 +1,5 @@
-// Evaluates all flags of a project for one subject, dependencies first. Works in slices, so that a request with
-// thousands of flags does not hold the event loop; the caller decides when a slice ends. Source:
-// docs/wire/evaluation.md 5.1, 5.15.
+// Evaluates all flags of a project for one subject, dependencies first. Works in slices, so that a request with thousands
+// of flags does not block the event loop; the caller decides when a slice ends. Source: docs/wire/evaluation.md 5.1, 5.15.
 
 import type { CompiledProject } from './compile-project.ts'
 import { evaluateFlag } from './evaluate-flag.ts'
@@ -9,7 +8,7 @@ import type { EvaluationTrace } from './evaluation-trace.ts'
 import type { PreparedOutcome } from './prepared-outcomes.ts'
 
 /** How much may be evaluated between two checks of the time: about half a millisecond of cheap flags. */
-const weightPerLook = 256
+const weightPerTimeCheck = 256
 
 export class FlagEvaluation {
   readonly project: CompiledProject
@@ -47,7 +46,7 @@ export class FlagEvaluation {
     let weight = 0
     this.#reader.isTimeUp = isTimeUp
     while (this.#next < order.length) {
-      if (weight >= weightPerLook) {
+      if (weight >= weightPerTimeCheck) {
         if (isTimeUp()) return false
         weight = 0
       }
@@ -58,12 +57,12 @@ export class FlagEvaluation {
       }
       if (!this.#decide(position)) return false
       this.#next++
-      weight += this.#reader.lookMask === 0 ? weightPerLook : flags[position]!.weight
+      weight += this.#reader.lookMask === 0 ? weightPerTimeCheck : flags[position]!.weight
     }
     return true
   }
 
-  /** @returns false when the time was up within the flag. */
+  /** Decides one flag. @returns false when the time was up before the flag was decided. */
   #decide(position: number): boolean {
     const { flags, missingDependency } = this.project
     const flag = flags[position]!
@@ -73,7 +72,7 @@ export class FlagEvaluation {
       try {
         outcome = evaluateFlag(flag, this.#reader, this.outcomes)
       } catch (cause) {
-        // A flag's failure never stops another one (5.1).
+        // A flag's failure never stops the evaluation of other flags (5.1).
         this.fault ??= cause
         outcome = flag.outcomes.unknown('batch_evaluation_panicked')
       }

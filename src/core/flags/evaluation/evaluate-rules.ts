@@ -46,7 +46,7 @@ export function evaluateRules(
   return otherwise
 }
 
-/** What a rule gives a subject that it targets; null to continue with the next rule. */
+/** The outcome that a rule gives a subject that it targets; null to continue with the next rule. */
 function decideByRule(compiled: CompiledRule, reader: SubjectReader): PreparedOutcome | null {
   const { rule, values, variantBounds } = compiled
   if (rule.type === 'targeted_release') return values[0]!

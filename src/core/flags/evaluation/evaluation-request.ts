@@ -17,9 +17,9 @@ export interface EvaluationRequest {
   readonly selection: FlagSelection
   readonly disableFlags: boolean
   readonly onlyUseOverridePersonProperties: boolean
-  /** The answer must report on each condition set, and nothing is written. */
+  /** Whether the answer reports on each condition set; if so, nothing is written. */
   readonly detailedAnalysis: boolean
-  /** The address whose location becomes person properties; '' for none, or when the caller disabled that. */
+  /** The address whose location becomes person properties; '' when there is none or the caller disabled the look-up. */
   readonly geoipAddress: string
   /**
    * What a page without cookies sends about its visitor; null for every request whose distinct id is not the sentinel.
@@ -29,7 +29,7 @@ export interface EvaluationRequest {
 
 /** Source: docs/wire/evaluation.md 1.7. */
 export interface CookielessRequest {
-  /** The visitor's zone; null when not sent. */
+  /** The visitor's time zone; null when not sent. */
   readonly timezone: string | null
   /** '' when not sent. */
   readonly extra: string
@@ -40,7 +40,7 @@ export interface CookielessRequest {
  */
 export interface RequestVisitor {
   readonly address: string
-  /** A host, or the address of a page on it. */
+  /** The page's host, or the page's address. */
   readonly host: string
   readonly userAgent: string
 }

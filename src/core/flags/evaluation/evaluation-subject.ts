@@ -82,15 +82,13 @@ export interface ReaderSizes {
 export class SubjectReader {
   readonly subject: EvaluationSubject
   readonly nowMs: number
-  /** Set by a read whose data could not be loaded, and when the time is up; cleared before each flag. */
+  /** Why the flag is undecided: data could not be loaded, or the time is up. Cleared before each flag. */
   failure: UnknownReason | typeof outOfTime | null = null
-  /**
-   * Whether the time slice has ended. Called after a piece of work, never before, so that each slice makes progress.
-   */
+  /** Whether the time slice has ended. Called only after some work was done, so that each slice makes progress. */
   isTimeUp: () => boolean = neverExpires
   /** Where the flag that ran out of time resumes. */
   pausedAt: FlagProgress | null = null
-  /** The next test of its set; cohort filters are counted after all others. */
+  /** Index of the test to resume with in its set; cohort filters are counted after all other filters. */
   pausedTestIndex = 0
   /** Where the cohort that ran out of time resumes; used only by the walk through cohorts. */
   pausedCohort: object | null = null

@@ -39,12 +39,12 @@ export interface TracedHoldout {
 }
 
 export interface TracedSet {
-  /** In the order in which the filters are tested; a hole was not tested. */
+  /** In the order in which the filters are tested; a hole is a filter that was not tested. */
   readonly tests: TracedAnswer[]
   bucketing: TracedBucketing | null
-  /** For a rule with a holdout that was tested. */
+  /** The test of a rule's holdout; null when there is no holdout or it was not tested. */
   holdout: TracedHoldout | null
-  /** Null when it was not needed, because an earlier check decided or the set includes everyone. */
+  /** Null when no hash was needed, because an earlier check decided or the set includes everyone. */
   rolloutHash01: number | null
   /** Null when the set or rule matched; undefined when the flag's evaluation failed in it. */
   missed: SetOffReason | RuleReason | null | undefined
@@ -54,7 +54,7 @@ export interface FlagTrace {
   /** Null when the flag is not an early access feature. */
   enrollment: { readonly value: JsonValue | undefined } | null
   holdout: TracedHoldout | null
-  /** The traces of the sets, or of the rules, by index; a hole was not reached. */
+  /** The traces of the sets, or of the rules, by index; a hole is a set or rule that was not reached. */
   readonly sets: TracedSet[]
   /** Null when no set matched, or when no hash chose the variant. */
   variantHash01: number | null
@@ -96,7 +96,7 @@ export class EvaluationTrace {
     this.#flag!.enrollment = { value }
   }
 
-  /** The holdout of the current rule, or of the flag before its first set. */
+  /** Reports the test of a holdout: the current rule's, or the flag's before its first set. */
   holdoutAsked(identifier: string, hash01: number | null, isHeldOut: boolean): void {
     const asked = this.#set ?? this.#flag!
     asked.holdout = { identifier, hash01, isHeldOut }

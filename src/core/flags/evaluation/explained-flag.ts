@@ -24,7 +24,7 @@ export type LeftOutReason = (typeof leftOutReasons)[number]
 export interface ExplainedFlag extends ProjectToExplain {
   /** The flag as stored. */
   readonly stored: Flag
-  /** Null when /flags answers the flag. */
+  /** Null when answers of /flags include the flag. */
   readonly leftOut: LeftOutReason | null
   /** Evaluated as if the flag were active and not filtered out. */
   readonly evaluation: FlagEvaluation
@@ -75,7 +75,7 @@ function collectReachedIds(served: CompiledProject, flagId: number, dependencyId
 export interface MissingDependency {
   /** Id of the flag that does not exist or cannot be read. */
   readonly id: number
-  /** Key of the flag that tests it. */
+  /** Key of the flag that tests the missing flag. */
   readonly testedBy: string
 }
 

@@ -3,7 +3,7 @@
 
 import type { JsonValue } from '../../json.ts'
 
-/** JSON text of a payload, or null for one that is stored as null. */
+/** JSON text of a payload, or null for a payload that is stored as null. */
 export type PayloadText = string | null
 
 /** Why a flag is on. Source: docs/wire/evaluation.md 5.5. */
@@ -36,7 +36,7 @@ export const ruleReasons = [
 ] as const
 export type RuleReason = (typeof ruleReasons)[number]
 
-/** What makes a flag of version 2 fail alone. Source: docs/wire/evaluation.md 11.5. */
+/** What makes a flag of version 2 fail without affecting other flags. Source: docs/wire/evaluation.md 11.5. */
 export const ruleFailures = [
   'unsupported_definition',
   'invalid_property',
@@ -60,8 +60,8 @@ export const unknownReasons = [
 export type UnknownReason = (typeof unknownReasons)[number]
 
 /**
- * Reasons that are due to the definitions and stay until these change. All other reasons end with the outage that they
- * name.
+ * Reasons that are due to the definitions and stay until the definitions change. All other reasons end with the outage that
+ * they name.
  */
 const lastingReasons: readonly UnknownReason[] = [
   'dependency_not_found_cohort',
@@ -83,7 +83,7 @@ export interface TypedValue {
 
 interface Decided<Reason> {
   readonly reason: Reason | RuleReason
-  /** The condition set, or the rule, that decided; null for none. */
+  /** Index of the condition set, or of the rule, that decided; null when none did. */
   readonly conditionIndex: number | null
   readonly payload: PayloadText | undefined
   /** Absent for version 1. */
@@ -91,7 +91,7 @@ interface Decided<Reason> {
 }
 
 export type FlagOutcome =
-  /** An early access opt-out is off with a payload. */
+  /** For an early access opt-out, `off` comes with a payload. */
   | ({ readonly kind: 'off' } & Decided<OffReason>)
   | ({ readonly kind: 'on' } & Decided<OnReason>)
   | ({ readonly kind: 'variant'; readonly variantKey: string } & Decided<OnReason>)

@@ -34,15 +34,15 @@ export interface ProbedGroup {
   readonly propertiesJson: string
 }
 
-/** The id of a flag that is not stored: larger than any that a filter can name, since those have at most 15 digits. */
+/** The id of a flag that is not stored: larger than any id in a filter, which has at most 15 digits. */
 const unstoredId = Number.MAX_SAFE_INTEGER
 
 export class FlagProbe {
-  /** Undefined when the definition cannot be read: then it has no value for any subject. */
+  /** Undefined when the definition cannot be read: the flag then has no value for any subject. */
   readonly flag: CompiledFlag | undefined
-  /** The static cohorts that it reaches, to be looked up for each person. */
+  /** The static cohorts that the flag reaches, to be looked up for each person. */
   readonly staticCohortIds: readonly number[]
-  /** Whether the value may depend on a cohort, also through flags that it tests. */
+  /** Whether the value may depend on a cohort, directly or through other flags that the flag tests. */
   readonly readsCohorts: boolean
   /** Whether the value may differ between distinct ids of one person. */
   readonly readsDistinctId: boolean
@@ -106,7 +106,7 @@ export class FlagProbe {
     return findNeededParts(this.#filters, new Map(this.#cohorts.map(cohort => [cohort.id, cohort])))
   }
 
-  /** Whether it has a value for every stored subject. */
+  /** Whether the flag has a value for every stored subject. */
   isAlwaysKnown(): boolean {
     // A flag with rules is not always known, because a rule may fail on a property's value.
     return this.#project.flags.length === 1 && this.flag?.rules === null && this.fault() === null
@@ -117,7 +117,7 @@ export class FlagProbe {
     return this.flag === undefined ? 0 : (this.flag.rules?.rules ?? this.flag.sets).length
   }
 
-  /** Whether it, with the flags that it tests, reads nothing but the group of this type: no person, no other group. */
+  /** Whether the flag and the flags that it tests read only the group of this type: no person and no other group. */
   isForGroupsAlone(typeIndex: number): boolean {
     const { person, personKeys, groupKeys } = this.#project.needs
     const readsPerson = person || personKeys.size > 0 || this.readsCohorts || this.readsDistinctId
@@ -128,7 +128,7 @@ export class FlagProbe {
     )
   }
 
-  /** Whether a person's value depends on the device id of a request, here or in a flag that it tests. */
+  /** Whether a person's value depends on a request's device id, in this flag or in a flag that it tests. */
   isByDevice(): boolean {
     return this.#project.flags.some(
       flag => flag?.bucketing === 'device_id' && flag.sets.some(set => set.groupTypeIndex === null),

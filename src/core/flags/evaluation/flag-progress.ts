@@ -6,7 +6,7 @@ export interface FlagProgress {
   /** The set, or the rule, to resume with, and the index of its next test. */
   readonly setIndex: number
   readonly testIndex: number
-  /** The result of the sets before it. */
+  /** The highest-ranked reason of the sets before `setIndex`. */
   readonly bestReason: SetOffReason
   readonly bestIndex: number
   readonly groupsSkipped: boolean

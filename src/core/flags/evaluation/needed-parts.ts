@@ -18,7 +18,7 @@ export type NeededParts = readonly (readonly TextParts[])[]
 const alternativeCountMax = 20
 const listCountMax = 5
 
-/** @returns an empty list when nothing is known. */
+/** @returns an empty list when no part is known to be needed. */
 export function findNeededParts(filters: JsonObject, cohorts: ReadonlyMap<number, Cohort>): NeededParts {
   // Rules give a value even to subjects that no rule matches, so no part is needed.
   if (readConfigVersion(filters) !== 1) return []

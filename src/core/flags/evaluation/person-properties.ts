@@ -1,13 +1,13 @@
 // Finds the value of a person property in one evaluation: from the request, from the GeoIP look-up, from the stored person,
-// or derived. It reads these layers one by one instead of merging them, because most requests read only a few keys. Source:
-// docs/wire/evaluation.md 5.8, 6.
+// or derived. It reads these sources one by one instead of merging them, because most requests read only a few keys.
+// Source: docs/wire/evaluation.md 5.8, 6.
 
 import type { JsonValue, PropertyBag } from '../../json.ts'
 
 /** A property that some flag reads, with everything about it that does not depend on the request. */
 export interface PersonKey {
   readonly name: string
-  /** Index of its value among those that one evaluation remembers. */
+  /** Index of the property's value among the values that one evaluation remembers. */
   readonly position: number
   /** Every object inherits a member of this name (as with `constructor`), so only an own property counts. */
   readonly isOnPrototype: boolean
@@ -93,7 +93,7 @@ function createPlainKey(name: string): Omit<PersonKey, 'position' | 'substitute'
   }
 }
 
-/** Values that take precedence over those of the stored person. */
+/** Values that take precedence over the stored person's values. */
 export interface PersonLayers {
   readonly request: PropertyBag
   readonly geoip: PropertyBag | null

@@ -7,7 +7,7 @@ import type { FlagOutcome, PayloadText, UnknownReason } from './flag-outcome.ts'
 import { unknownReasons } from './flag-outcome.ts'
 
 export type PreparedOutcome = FlagOutcome & {
-  /** Number of this outcome among those of its flag. */
+  /** Index of this outcome among the outcomes of its flag. */
   readonly slot: number
 }
 

@@ -21,7 +21,7 @@ export interface ReachCounts {
   readonly values: readonly { readonly value: ReachedValue; readonly before: number; readonly after: number }[]
   /** Changes of value; the first `changeKindsMax` kinds that occurred. */
   readonly changes: readonly { readonly from: ReachedValue; readonly to: ReachedValue; readonly count: number }[]
-  /** Changes of further kinds. */
+  /** How many changes of value were of further kinds. */
   readonly otherChanges: number
   /** How many subjects each condition set of the draft includes; for version 2, how many each rule decides. */
   readonly byCondition: readonly number[]

@@ -70,7 +70,7 @@ function fitsContexts(flag: CompiledFlag, contexts: ReadonlySet<string>): boolea
   return flag.contexts.length === 0 || flag.contexts.some(context => contexts.has(context))
 }
 
-/** Positions of the named flags and, transitively, of those that they test. Unknown keys are ignored. */
+/** Positions of the named flags and of the flags that they test, directly or not. Unknown keys are ignored. */
 function collectPositions(project: CompiledProject, flagKeys: readonly string[]): Set<number> {
   const found = new Set<number>()
   const open: number[] = []

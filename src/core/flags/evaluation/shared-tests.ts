@@ -53,7 +53,7 @@ export class SharedTests {
         // runs each time.
         if (known === fails) return false
         const answer = test(reader, decided)
-        // If the data could not be loaded, the answer is not remembered, so that the next flag fails on it as well.
+        // If the data could not be loaded, the answer is not remembered, so that the next flag that asks for it fails too.
         if (reader.failure === null) reader.remembered[place] = answer ? holds : fails
         return answer
       },

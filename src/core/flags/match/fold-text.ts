@@ -7,8 +7,8 @@ import { type JsonValue, toComparableText } from '../../json.ts'
 const longTextChars = 1_024
 
 /**
- * Text forms of lists, objects and kept literals: many filters test the same property, and converting a large value takes
- * long.
+ * Text forms of lists, objects and kept number literals: many filters test the same property, and converting a large value
+ * takes long.
  */
 const knownTexts = new WeakMap<object, string>()
 
@@ -75,9 +75,7 @@ function foldLongAscii(text: string): string {
   return Buffer.from(units.buffer).toString('utf16le')
 }
 
-/**
- * The engine's own search is linear for parts up to this length; it may compare a longer part whole at every position.
- */
+/** V8's own search is linear for parts up to this length; it may compare a longer part completely at every position. */
 const quickPartChars = 128
 const quickProduct = 1_000_000
 /** How many characters are searched between two checks of the time: at most a millisecond. */

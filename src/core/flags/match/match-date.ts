@@ -63,7 +63,7 @@ function stepBack(nowMs: number, count: number, unit: Unit, timezone: string): I
   else if (unit === 'w') wall = wall.subtract({ weeks: count })
   else {
     for (let left = count; left > 0; ) {
-      // Every month has at least 28 days, so from such a day all remaining units can be one step.
+      // Every month has at least 28 days, so from day 28 or earlier, all remaining units can be taken in one step.
       const taken = wall.day <= 28 ? left : 1
       wall = wall.subtract(unit === 'm' ? { months: taken } : { years: taken })
       left -= taken
@@ -99,7 +99,7 @@ function wallToInstant(wall: Temporal.PlainDateTime, timezone: string): Instant 
   return zoned.toPlainDateTime().equals(wall) ? zoned.epochNanoseconds : null
 }
 
-/** Epoch ms of the parts read as UTC; null for a 30 February, a 25th hour or a second 60. */
+/** Epoch ms of the parts of a date and time, read as UTC; null for a 30 February, a 25th hour or a second 60. */
 function parseUtcMs(
   year: string,
   month: string,

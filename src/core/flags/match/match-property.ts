@@ -73,7 +73,8 @@ const operators = new Map<string, Operator>([
 ])
 
 /**
- * Every operator that a stored definition may name; any other makes it unreadable. Source: docs/wire/evaluation.md 4.2.
+ * Every operator that a stored definition may name; any other operator makes the definition unreadable. Source:
+ * docs/wire/evaluation.md 4.2.
  */
 export const operatorNames: readonly string[] = ['is_set', 'is_not_set', ...operators.keys()]
 
@@ -118,7 +119,7 @@ function compileExact(filter: JsonValue, settings: MatchSettings): QuickMatches 
   return value => value === wanted || (!isLongerThan(wanted.length, value) && toFoldedText(value) === wanted)
 }
 
-/** Folding never shortens a text, so a longer text cannot match and need not be folded, which would take long. */
+/** Folding never shortens a text, so a text of more than `chars` cannot match and is not folded. */
 function isLongerThan(chars: number, value: JsonValue): boolean {
   return typeof value === 'string' && value.length > chars
 }
@@ -175,7 +176,7 @@ function compileRegex(filter: JsonValue, wanted: boolean): Matches | string {
   }
 }
 
-/** The regular expression engine cannot be interrupted, so the caller checks the time before. */
+/** Pauses once, so that the caller checks the time: the regular expression engine cannot be interrupted. */
 function* findLater(regex: FlagRegex, text: string, wanted: boolean): MatchSteps {
   yield
   return regex.find(text) === wanted

@@ -32,8 +32,8 @@ const identifiers = /^[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*$/
 export type VersionTest =
   | { readonly kind: 'order'; readonly comparison: keyof typeof orders; readonly filter: Semver }
   /**
-   * From the filter's own version up to `end`, exclusive; a pre-release matches only if the filter has one too, with equal
-   * numbers.
+   * From the filter's own version up to `end`, exclusive; a pre-release matches only if the filter is a pre-release too,
+   * with equal numbers.
    */
   | { readonly kind: 'range'; readonly filter: Semver; readonly end: Semver }
   /** A release that begins with these numbers. */
@@ -56,7 +56,7 @@ export function compileSemver(operator: SemverOperator, filterText: string): ((t
   return test.kind === 'range' ? matchRange(test.filter, test.end) : matchNumbers(test.numbers)
 }
 
-/** Null when no version can ever satisfy it. */
+/** Null when no version can ever satisfy the filter. */
 export function readVersionTest(operator: SemverOperator, filterText: string): VersionTest | null {
   if (operator === 'semver_wildcard') return readWildcard(filterText)
   const filter = parseSemver(filterText)

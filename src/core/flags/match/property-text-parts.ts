@@ -26,7 +26,7 @@ const gap = '\0'
 const hasManyForms = /^(?![-]?\d+$)[-+.\de]+$|^[[{]/
 /** A text that may be stored as a string, or without quotes as a value of another type. */
 const isLiteral = /^-?\d+$|^true$|^false$|^null$/
-/** Characters that every text contains. */
+/** A part whose characters all occur in every text. */
 const isMarkup = /^[":]*$/
 
 /**
@@ -40,7 +40,7 @@ export function findPropertyTextParts(key: string, exact: JsonValue | undefined)
   return texts === null ? [splitAtGaps(start)] : texts.map(text => splitAtGaps(`${start}${maskUnsureValue(text)}`))
 }
 
-/** Null when boolean-like values are compared, since many values match then, or when there are too many texts. */
+/** The texts that match an `exact` filter; null when they are too many, as when boolean-like values are compared. */
 function listExactTexts(filter: JsonValue): readonly string[] | null {
   const texts = (Array.isArray(filter) ? filter : [filter]).map(value => toComparableText(value).toLowerCase())
   if (texts.length > alternativeCountMax || texts.every(text => text === 'true' || text === 'false')) return null

@@ -1,6 +1,6 @@
 // Estimates what a regular expression costs to compile, without compiling it. Counted repetitions multiply the program, and
-// Unicode classes take long to build, so that 1,000 characters can hold the event loop for seconds. `regex-dialect.ts`
-// passes the pieces of a pattern to it and decides what is too expensive.
+// Unicode classes take long to build, so that 1,000 characters can block the event loop for seconds. `regex-dialect.ts`
+// passes the pieces of a pattern to `RegexCost` and decides what is too expensive.
 
 /** A unit is about a microsecond: one instruction, or one character read. Measured, rounded up. Source: ours. */
 export const regexUnits = {
@@ -12,7 +12,7 @@ export const regexUnits = {
   foldedRange: 3_000,
 } as const
 
-/** Adds up the pieces of one pattern from left to right. */
+/** Adds up the costs of a pattern's pieces from left to right. */
 export class RegexCost {
   #readUnits = 0
   /** Instructions of the open group, and of its last piece, which a repetition would repeat. */

@@ -14,15 +14,16 @@ export const subjectBytesMax = 16 * 1024
  * interrupted. Source: ours.
  */
 export const searchStepsMax = 2_500_000
-/** A search above this, about 2 ms at worst, is preceded by a check of the time. */
+/** Before a search of more steps than this (about 2 ms at worst), the time is checked. */
 const quickSearchSteps = 100_000
 /**
- * About 10 ms of compiling. Far above real patterns: one for an e-mail address, with lengths and `\w`, has a few hundred.
+ * About 10 ms of compiling. Real patterns need far less: one for an e-mail address, with lengths and `\w`, has a few
+ * hundred.
  */
 export const patternUnitsMax = 10_000
 
 export interface FlagRegex {
-  /** The estimated cost of compiling it, in the units of `regex-cost.ts`. */
+  /** The estimated cost of compiling the pattern, in the units of `regex-cost.ts`. */
   readonly units: number
   /** The pattern in the syntax of the original RE2, whose character tables may differ beyond ASCII. */
   readonly re2Pattern: string
@@ -193,7 +194,7 @@ function findRefusalAt(pattern: string, at: number, followsRepetition: boolean):
 interface Piece {
   readonly text: string
   readonly next: number
-  /** How many character tables the engine reads for it. */
+  /** How many character tables the regular expression engine reads for this piece. */
   readonly tables: number
   readonly hasWideRange?: true
 }

@@ -3,7 +3,7 @@
 
 import { sha1Top60 } from './sha1.ts'
 
-/** 0xFFFFFFFFFFFFFFF as a double. */
+/** The largest hash, 0xFFFFFFFFFFFFFFF, rounded to a double. */
 const unitLineEnd = 2 ** 60
 
 /**
@@ -16,14 +16,14 @@ export function computeFlagHash01(flagKey: string, subjectId: string, salt: '' |
 }
 
 /**
- * The point for holdouts: computed without flag key and salt, and from an empty id like from any other. @param seed a
- * rule's holdout has its own seed. Source: docs/wire/evaluation.md 5.6, 11.3.
+ * A subject's point for holdouts, computed without flag key and salt. An empty id has a point like any other id. @param
+ * seed a rule's holdout has its own seed. Source: docs/wire/evaluation.md 5.6, 11.3.
  */
 export function computeHoldoutHash01(subjectId: string, seed = 'holdout-'): number {
   return sha1Top60(seed, subjectId) / unitLineEnd
 }
 
-/** Inclusive, so that even 0 % includes a subject that hashes to 0. Source: docs/wire/evaluation.md 5.3. */
+/** Includes the upper bound, so that even 0 % includes a subject that hashes to 0. Source: docs/wire/evaluation.md 5.3. */
 export function isInRollout(hash01: number, rolloutPercentage: number): boolean {
   return hash01 <= rolloutPercentage / 100
 }

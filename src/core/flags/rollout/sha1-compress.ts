@@ -14,7 +14,7 @@ function rotateBy30(word: number): number {
   return (word << 30) | (word >>> 2)
 }
 
-/** Mixes a block of 16 words into a state of 5. */
+/** Mixes a block of 16 words into a state of 5 words. */
 export function compressSha1Block(words: Int32Array, state: Int32Array): void {
   let w0 = words[0]!
   let w1 = words[1]!

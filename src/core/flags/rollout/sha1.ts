@@ -7,7 +7,7 @@ import { compressSha1Block } from './sha1-compress.ts'
 const blockBytes = 64
 /** Longer texts are left to node:crypto, which is several times as fast for them. */
 const ownCharsMax = 16 * 1024
-/** One block, and the state so far. Safe to share, since hashing is synchronous. */
+/** One block, and the state so far. All calls share both, which is safe because hashing is synchronous. */
 const words = new Int32Array(16)
 const state = new Int32Array(5)
 const encoder = new TextEncoder()
@@ -21,7 +21,7 @@ let scratch = new Uint8Array(1024)
 export function sha1Top60(first: string, second = '', third = '', fourth = ''): number {
   resetState()
   if (!hashShortAscii(first, second, third, fourth)) hashBytes(first + second + third + fourth)
-  // 32 bits exactly, then 28 more in one rounding: the same double as the 60-bit integer gives.
+  // Adds 28 bits to the exact upper 32 with a single rounding, which gives the double nearest to the 60-bit integer.
   return (state[0]! >>> 0) * 0x1000_0000 + (state[1]! >>> 4)
 }
 
@@ -33,7 +33,7 @@ function resetState(): void {
   state[4] = 0xc3d2e1f0
 }
 
-/** Hashes texts that fit one block without copying them; false when they are longer or not ASCII. */
+/** Hashes texts that fit one block, without joining them; false when they are longer or not ASCII. */
 function hashShortAscii(first: string, second: string, third: string, fourth: string): boolean {
   const length = first.length + second.length + third.length + fourth.length
   if (length > blockBytes - 9) return false

@@ -1,7 +1,7 @@
 // Reads an `elements_chain`, the one-line text of the elements under a click, from the element itself outwards
 // (`elements-chain.ts` writes it). Unreadable text ends the list; nothing is ever thrown.
 
-/** One element. Absent parts are null; `attributes` has all other keys as sent, including `attr__…`. */
+/** One element. Fields that the element lacks are null; `attributes` has all other keys as sent, including `attr__…`. */
 export interface ChainElement {
   readonly tagName: string | null
   readonly text: string | null
@@ -13,7 +13,7 @@ export interface ChainElement {
   readonly attributes: ReadonlyMap<string, string>
 }
 
-/** At most this many elements are read; pages nest far less deep. */
+/** At most this many elements are read; real pages nest far less deeply. */
 const elementCountMax = 500
 
 /**

@@ -5,7 +5,7 @@ import { getOwnValue, isJsonObject, type JsonObject, type JsonValue, toComparabl
 const textLengthMax = 400
 const hrefLengthMax = 2048
 
-/** The order of keys in chains that clients write themselves: upper case sorts next to lower case. */
+/** Sorts upper case next to lower case, the same way as in chains that clients write themselves. */
 const byKey = new Intl.Collator('en').compare
 
 /**
@@ -21,7 +21,7 @@ function formatElement(element: JsonObject): string {
   const attributes = new Map<string, string>()
   for (const key of Object.keys(element))
     if (key.startsWith('attr__') && element[key] !== null) attributes.set(key, toComparableText(element[key]!))
-  // A list of classes becomes the sorted names, as elsewhere in the text.
+  // A list of classes is written as its sorted names, in the same order as the `.class` names.
   if (Array.isArray(getOwnValue(element, 'attr__class'))) attributes.set('attr__class', classes.join(','))
   const text = getOwnValue(element, '$el_text')
   if (typeof text === 'string' && text !== '') attributes.set('text', text.slice(0, textLengthMax))
@@ -52,7 +52,7 @@ function escapeQuotes(text: string): string {
   return text.replaceAll('"', '\\"')
 }
 
-/** Truncating a text may split a character. The remaining half is written as an escape, since stores reject it. */
+/** Writes half characters, which truncating a text may leave behind, as escapes, because stores reject them. */
 function escapeLoneSurrogates(text: string): string {
   if (text.isWellFormed()) return text
   return text.replace(/[\ud800-\udfff]/gu, half => `\\u${half.charCodeAt(0).toString(16)}\\`)

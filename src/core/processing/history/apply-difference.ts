@@ -1,6 +1,6 @@
-// Undoes, repairs and splits by one rule: where the stored persons and groups are what one fold of their events gives, they
-// become what another fold gives. What the first fold does not explain stays, and is noted. Therefore a repetition changes
-// nothing more. Pure.
+// Carries out undos, repairs and splits by one rule: where the stored persons and groups are what one fold of their events
+// gives, they become what another fold gives. What the first fold does not explain stays, and is noted. Therefore applying
+// the rule again changes nothing more. Pure.
 
 import type { PersonIdOverride } from '#core/events/stored-event.ts'
 import type { Group } from '#core/groups/group.ts'
@@ -23,27 +23,27 @@ import { LinkedIds } from './linked-ids.ts'
 
 export interface DifferenceBatch extends JobBatch {
   /**
-   * The fold by which the stored persons and groups came about; what it does not explain stays. If absent, `wanted`
-   * replaces everything.
+   * The fold that the stored persons and groups result from; values that this fold does not explain stay. If absent,
+   * `wanted` replaces everything.
    */
   readonly was?: ProjectState
   readonly wanted: ProjectState
   /**
-   * The distinct ids with events. An id without events is only named by a link, which does not count if the id was deleted
-   * since.
+   * The distinct ids with events. An id without events is only named by an event's link, and that link does not count if
+   * the id was deleted since.
    */
   readonly idsWithEvents: ReadonlySet<string>
-  /** Ids whose persons stay unchanged for now. */
+  /** Distinct ids whose persons this batch must not change. */
   readonly openIds?: ReadonlySet<unknown>
   /** Flag assignments and static cohorts that the job's merges moved, which return to persons that exist again. */
   readonly assignments?: readonly AssignmentsRecord[]
 }
 
-/** The note for a person or group of which the events do not explain some part. */
+/** The note for a person or group that its events do not explain completely. */
 const incomplete: UndoRefusal = 'undo_left:history_is_incomplete'
 const shownIdsMax = 20
 
-/** @returns what to commit, and notes about what is left, which `changes` do not contain. */
+/** @returns what to commit, and notes about values left unchanged; `changes` does not contain these notes. */
 export function applyHistoryDifference(
   batch: DifferenceBatch,
 ): PublishedBatch & { readonly notes: readonly JobNote[] } {
@@ -135,7 +135,7 @@ class Difference {
       const ids = component.filter(id => this.#mappings.get(id)?.personUuid === uuid)
       const survivors = ids.map(id => uuidOf.wanted.get(id))
       const survivorUuid = survivors.includes(undefined) ? undefined : survivors[0]
-      // A link that only the job's events had prevented is now made, so assignments move as in any merge.
+      // A link that was refused only because of the job's events is now made, so assignments move as in any merge.
       if (survivorUuid !== undefined) this.#mergedPersons.push({ projectId, uuid, survivorUuid, loadedVersion })
       else this.#removedPersons.push({ projectId, uuid, loadedVersion })
     }
@@ -153,8 +153,9 @@ class Difference {
   }
 
   /**
-   * The person uuids of ids in a rebuilt state. The uuid of a person derives from one of its ids. Which one may depend on what the
-   * events do not show, such as an import that was undone since: then the person keeps the uuid that it has.
+   * The person uuids of ids in a rebuilt state. The uuid of a person derives from one of its ids. Which of its ids that is
+   * may depend on something that the events do not show, such as an import that was undone since: then the person keeps the
+   * uuid that it has.
    */
   #uuidsIn(state: ProjectState, component: readonly string[]): ReadonlyMap<string, string> {
     const { wanted, was: rebuilt = wanted } = this.#batch
@@ -190,7 +191,7 @@ class Difference {
     }
     const createdAtMs = choose('created_at', person => person.createdAtMs)
     const isIdentified = choose('is_identified', person => person.isIdentified)
-    // A different `lastSeenAtMs` stays without a note: no answer shows it, and each copy of an event moves it forward. A
+    // A different `lastSeenAtMs` stays without a note: no response shows it, and each copy of an event moves it forward. A
     // rebuild keeps a later time, since it may come from an event that has been deleted since.
     const isLeft =
       now.lastSeenAtMs !== was.lastSeenAtMs || (this.#batch.was === undefined && now.lastSeenAtMs > wanted.lastSeenAtMs)
@@ -222,7 +223,7 @@ class Difference {
     const ownUuid = personUuid(projectId, distinctId)
     const haveRowsOwnUuid = now!.personUuid === ownUuid || !this.#batch.idsWithEvents.has(distinctId)
     if (now!.version === 0 && published === undefined && haveRowsOwnUuid) {
-      // A later person of the id needs an override to get the rows that belong to no person.
+      // A person that the id gets later needs an override to get the id's rows without a person.
       if (wanted.hasPersonlessRows(distinctId)) this.#nextMappings.push({ projectId, distinctId, version: 1 })
       return
     }
@@ -275,7 +276,7 @@ class Difference {
     for (const key of new Set([now, was, wanted].flatMap(listKeys))) {
       if (isSameKey(now, wanted, key)) continue
       const isAsBefore = isSameKey(now, was, key)
-      // A mark that names the job shows whose value it is, even when the job's event was not stored.
+      // A mark that names the job shows that the value is the job's, even when the job's event was not stored.
       const isOfJob = getMark(now, key)?.importJobId === this.#batch.importJobId
       if (!isAsBefore && (isOfJob || !isSameKey(was, wanted, key))) this.#note({ ...subject, key })
       if (!isAsBefore && !isOfJob) continue

@@ -26,14 +26,14 @@ export interface History {
   readonly project: Project
   /** The project's group types, by their current names. */
   readonly groupTypes: readonly GroupType[]
-  /** What to rebuild; the events are complete for these only. */
+  /** Whether persons or groups are rebuilt; the history is complete for the chosen kind only. */
   readonly of: 'persons' | 'groups'
   readonly items: readonly HistoryItem[]
-  /** The cuts of the persons' distinct ids. */
+  /** The splits of the persons' distinct ids; each is called a cut. */
   readonly cuts?: readonly SplitDistinctId[]
 }
 
-/** A cut comes before the events of the same millisecond. */
+/** A cut (the split of a distinct id) comes before the events of the same millisecond. */
 type Step = HistoryItem | { readonly atMs: number; readonly cut: SplitDistinctId }
 
 /** @returns the persons or groups that the events make. */
@@ -44,7 +44,7 @@ export function foldHistory(history: History): ProjectState {
   return state
 }
 
-/** @returns what the events make with the events of an import job, and without them. */
+/** @returns the persons or groups that the events make, once with an import job's events and once without them. */
 export function foldHistoryWithAndWithoutJob(
   history: History,
   importJobId: number,
@@ -101,14 +101,14 @@ class Fold {
     }
   }
 
-  /** Whether a link of this time between the ids is not made, as if it had been refused. */
+  /** Whether a link between the ids at this time is skipped, as if refused, because an id is split off later. */
   #isCut(ids: readonly [string, string], atMs: number): boolean {
     const isCutLater = (id: string) => (this.#cutAtMs.get(id) ?? Number.NEGATIVE_INFINITY) > atMs
     return ids[0] !== ids[1] && ids.some(isCutLater) && !ids.some(isIllegalDistinctId)
   }
 }
 
-/** A cut id has a separate person from its first event on, or else from its cut on. */
+/** A distinct id that was split off has a separate person from its first event on, at the latest from the split on. */
 function applyCut(state: ProjectState, { distinctId, personUuid, createdAtMs }: SplitDistinctId): void {
   if (state.mappings.has(distinctId)) return
   const person = state.createPerson(personUuid, emptyProfile, createdAtMs, false)
@@ -135,7 +135,7 @@ function publish(
   mergeStagedGroups(state, groups, typeNames, [])
 }
 
-/** Applies an event to its person as `apply-event.ts` does, from what the row has kept. */
+/** Applies an event to its person as `apply-event.ts` does, using only the fields that its row has kept. */
 function applyToPerson(state: ProjectState, row: ParsedHistoricEvent, isCut: boolean): void {
   const { distinctId, linkedId, event, timestampMs, uuid, importJobId, historicalMigration: historical, changes } = row
   if (!hasProfile(row)) {

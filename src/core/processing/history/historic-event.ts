@@ -1,10 +1,10 @@
-// The stored events of some persons or groups, in the order in which they changed them.
+// The stored events of some persons or groups, in the order in which the events changed them.
 
 import type { StoredEvent } from '#core/events/stored-event.ts'
 import type { ImportOptions } from '#core/imports/import-job.ts'
 import { type JsonObject, parseJson } from '#core/json.ts'
 
-/** A row of the event store, as far as it changes persons and groups. Every copy of an event is a separate row. */
+/** The fields of an event store row that change persons and groups. Every copy of an event is a separate row. */
 export interface HistoricEvent
   extends Pick<
     StoredEvent,
@@ -19,7 +19,7 @@ export interface HistoricEvent
     | 'logStream'
     | 'logOffset'
   > {
-  /** The time that the event itself was sent with, epoch ms. */
+  /** The event's time as the client sent it, epoch ms. */
   readonly timestampMs: number
   /** When the row was written, epoch ms. */
   readonly storedAtMs: number
@@ -52,9 +52,11 @@ export type HistoryItem =
 
 /**
  * Puts events in the order of their processing: by offset within a stream of the log, by time of storing across streams. A
- * job acts when its publishing began. Within a stream, the time never runs backwards, even if the clock did.
+ * job's events take effect when its publishing began. Within a stream, the time never runs backwards, even if the clock
+ * did.
  * @param events in any order; of several rows of one log record, which are tries of one chunk, the last one counts.
- * @param jobs all jobs of `events` by id; events of other jobs are left out: they change nothing yet, or no longer.
+ * @param jobs all jobs of `events` by id; events of other jobs are left out, because they change nothing yet, or no longer
+ * change anything.
  */
 export function orderHistory(
   events: readonly HistoricEvent[],

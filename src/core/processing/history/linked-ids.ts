@@ -20,7 +20,7 @@ export class LinkedIds {
     }
   }
 
-  /** All ids that are linked with this one, directly or not, and this one itself. */
+  /** The id itself and all ids that are linked with it, directly or not. */
   of(id: string): readonly string[] {
     return this.#setOf.get(id)!
   }

@@ -1,4 +1,4 @@
-// Splits a person: each of its distinct ids gets a separate person, with what the events of that id make. Pure.
+// Splits a person: each of its distinct ids gets a separate person, made from the events of that id. Pure.
 
 import { getOwnValue } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
@@ -10,11 +10,11 @@ import { applyHistoryDifference } from './apply-difference.ts'
 import { foldHistory, type History } from './fold-history.ts'
 
 export interface SplitBatch extends JobBatch {
-  /** The only person that is loaded. */
+  /** The person to split; no other person is loaded. */
   readonly person: Person
-  /** The events of the person's distinct ids and of the ids linked with them, with earlier cuts. */
+  /** The events of the person's distinct ids and of the ids linked with them, and the earlier splits of these ids. */
   readonly history: History
-  /** One cut for each distinct id of the person; the cut of the main id has the person's uuid. */
+  /** One entry for each of the person's distinct ids; the main id keeps the person's uuid. */
   readonly cuts: readonly SplitDistinctId[]
 }
 
@@ -44,7 +44,7 @@ function pickIds(state: ProjectState, ids: readonly string[]): ProjectState {
   return picked
 }
 
-/** The person with only the values that the events of at least one id make, as if the person had come from these events. */
+/** The person reduced to the values that the events of at least one id make, as if these events had created the person. */
 function assumePast(person: Person, ids: readonly string[], wanted: ProjectState): ProjectState {
   const persons = [...wanted.mappings.values()].map(mapping => mapping.person)
   const isMade = (key: string) => {

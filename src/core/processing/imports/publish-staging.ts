@@ -1,6 +1,7 @@
 // Publishes an import job: makes its links among the project's persons, then joins the persons and groups of its staging
-// overlay with those of the project, by the rules for imports, so that the order of batches makes no difference. Pure;
-// `services/imports/publish-job.ts` loads and commits batch by batch. Source: docs/wire/import.md §2.11, §3.4, §3.5.
+// overlay with the project's persons and groups, by the rules for imports, so that the order of batches makes no
+// difference. Pure; `services/imports/publish-job.ts` loads and commits batch by batch. Source: docs/wire/import.md §2.11,
+// §3.4, §3.5.
 
 import type { PersonIdOverride } from '#core/events/stored-event.ts'
 import type { Group } from '#core/groups/group.ts'
@@ -27,7 +28,7 @@ export interface JobBatch {
   readonly importJobId: number
   readonly projectId: number
   readonly loaded: LoadedChunk
-  /** Default: an import never replaces a live value. */
+  /** By default, an import never replaces a live value. */
   readonly options?: ImportOptions
   readonly publishedOverrides?: Iterable<PersonIdOverride>
 }
@@ -35,7 +36,7 @@ export interface JobBatch {
 /** The job's project no longer exists. */
 export class ProjectGoneError extends Error {}
 
-/** Makes links in the given order. @param links with their ids in the list of the job's links. */
+/** Makes links in the given order. @param links each link with its id in the job's list of links. */
 export function publishImportLinks(
   batch: JobBatch,
   links: readonly { readonly id: number; readonly link: ImportLink }[],
@@ -108,9 +109,9 @@ export function mergeStagedGroups(
 }
 
 /**
- * Joins persons of the staging overlay with the project's persons that have their distinct ids. The overlay's mappings are the
- * list of remaining work, so they are removed. The overlay's persons are scattered over the table, where each removal would
- * write a page in a commit that live events wait for: they stay until the overlay is cleared in table order.
+ * Joins persons of the staging overlay with the project's persons that have the same distinct ids. The overlay's mappings
+ * are the list of remaining work, so they are removed. The overlay's persons are scattered over the table, where each
+ * removal would write a page in a commit that live events wait for: they stay until the overlay is cleared in table order.
  */
 export function publishPersons(batch: JobBatch, distinctIds: readonly string[]): PublishedBatch {
   const { importJobId, loaded } = batch
@@ -164,7 +165,7 @@ export function publishGroups(
   })
 }
 
-/** Something that stays as it is, or is lost: counted in the job's notes. */
+/** A value that stays unchanged, or is lost: counted in the job's notes. */
 export interface JobNote {
   readonly reason: string
   readonly details: JsonObject

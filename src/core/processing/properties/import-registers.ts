@@ -1,7 +1,6 @@
-// An import's writes to one property, kept so that the same events give the same result in any order: the latest `$set`
-// or `$unset`, and the earliest `$set_once`, which has no effect while the former sets the property. A property's mark
-// and value encode exactly these two writes. `import-update.ts` has the rules for whole profiles; live writes are not
-// handled here.
+// An import's writes to one property, kept so that the same events give the same result in any order: the latest `$set` or
+// `$unset`, and the earliest `$set_once`, which has no effect while a `$set` sets the property. A property's mark and value
+// encode exactly these two writes. `import-update.ts` has the rules for whole profiles; live writes are not handled here.
 
 import type { JsonValue } from '#core/json.ts'
 import type { PropertyMark } from '#core/persons/person.ts'
@@ -17,7 +16,7 @@ export interface ImportRegisters {
   readonly latest:
     | (ImportTime & ({ readonly kind: 'set'; readonly value: JsonValue } | { readonly kind: 'unset' }))
     | null
-  /** The value is dropped once a later `$set` or `$unset` ensures that it can never be shown. */
+  /** The earliest `$set_once`. Its value is dropped once a later `$set` or `$unset` ensures that it can never be shown. */
   readonly once: (ImportTime & { readonly value?: JsonValue }) | null
 }
 
@@ -42,8 +41,9 @@ export function readRegisters(mark: PropertyMark, value: JsonValue | undefined):
 }
 
 /**
- * Joins two histories: takes the later `latest` (an `$unset` wins a tie) and the earlier `once`. If they belong to two
- * imports, the mark names the import whose value is shown: that is how undoing an implicit job finds its writes.
+ * Joins the writes of two histories of a property: takes the later `latest` (an `$unset` wins a tie) and the earlier
+ * `once`. If they belong to two imports, the mark names the import whose value is shown: that is how undoing an implicit
+ * job finds its writes.
  */
 export function mergeRegisters(a: ImportRegisters, b: ImportRegisters): ImportRegisters {
   const latest = pickLater(a.latest, b.latest)
@@ -57,7 +57,7 @@ function isOnceShown(latest: ImportRegisters['latest'], once: ImportRegisters['o
   return latest?.kind !== 'set' && isOnceAlive(latest, once)
 }
 
-/** Whether the `$set_once` value may be shown, unless a `$set` value hides it. */
+/** Whether the `$set_once` value can still become visible, even if a `$set` value hides it now. */
 function isOnceAlive(latest: ImportRegisters['latest'], once: ImportRegisters['once']): boolean {
   return once !== null && once.value !== undefined && (latest === null || isImportTimeLater(once, latest))
 }

@@ -114,7 +114,7 @@ describe('live and imported events together', () => {
     assert.equal(world.person('ada')?.properties.$browser, 'Chrome')
   })
 
-  it('a live $set_once makes the keys that it creates live, so that imports do not change them', async () => {
+  it('a key that a live $set_once creates counts as live, so that imports do not change it', async () => {
     const world = aWorld()
     await world.apply(anEvent('e', 'ada', { $set_once: { first: 'live' } }))
     await world.apply(anImportedEvent('e', 'ada', 1, { $set: { first: 'old' }, $set_once: { first: 'older' } }))

@@ -1,5 +1,5 @@
 // Property updates from imports, for persons and groups: an import never overwrites a live value, and its events give the
-// same profile in any order. `import-registers.ts` has the state that each property keeps for that.
+// same profile in any order. `import-registers.ts` defines the state that is kept for each property to ensure this.
 
 import { type ImportOptions, usualOptions } from '#core/imports/import-job.ts'
 import { getOwnValue, type JsonValue } from '#core/json.ts'
@@ -74,7 +74,7 @@ function winsOverLive(
   return isImportTimeLater(mark, once)
 }
 
-/** Marks the key as the import's. @returns its value. */
+/** Marks the key as the import's. @returns the key's new value. */
 function markAsImported(draft: ProfileDraft, key: string, registers: ImportRegisters): JsonValue | undefined {
   const shown = toMarkAndValue(registers)
   draft.setMark(key, shown.mark)

@@ -25,7 +25,7 @@ export const filteredProperties: ReadonlySet<string> = new Set([
 ])
 
 export interface PersonMaps {
-  /** Null if the event has no such map. */
+  /** Null if the event has no map of this name. */
   readonly set: JsonObject | null
   readonly setOnce: JsonObject | null
 }

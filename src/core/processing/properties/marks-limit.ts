@@ -6,7 +6,7 @@ import type { PropertyMarks } from '#core/persons/person.ts'
 import { type Profile, ProfileDraft } from '#core/persons/profile.ts'
 import { personPropertiesBytesMax } from './person-update.ts'
 
-/** Limited because marks are copied for each event of the person. */
+/** The most marks that a person or group may have: they are copied for each of its events. */
 const marksMax = 10_000
 
 /** Whether there are too many marks to be stored, or the hidden values are too large. */
@@ -23,7 +23,7 @@ export function exceedsMarksLimit(marks: PropertyMarks): boolean {
   return false
 }
 
-/** Whether an event removes so many properties that their marks alone would exceed the limit. */
+/** Whether an event removes so many properties that the marks of these removals alone would exceed the limit. */
 export function exceedsUnsetLimit(unset: readonly string[]): boolean {
   return unset.length > marksMax
 }

@@ -1,5 +1,5 @@
 // Applies an event's `$set`, `$set_once` and `$unset` to a person: for live events in order of arrival, for imported events
-// by the rules of imports. `mapped-properties.ts` has built the maps before.
+// by the rules of imports. The maps come from `mapped-properties.ts`.
 
 import { type JsonObject, type PropertyBag, setOwnValue } from '#core/json.ts'
 import type { PropertyMark } from '#core/persons/person.ts'
@@ -51,7 +51,7 @@ export function createProfile(update: PersonUpdate): Profile {
   return draft.result() ?? emptyProfile
 }
 
-/** Adds the creator key as a `$set_once`, so that an import's earliest event is the creator in any order. */
+/** Adds a `$set_once` with the creating event, so that an import's earliest event is the creator in any order. */
 function addCreator(update: PersonUpdate): ProfileUpdate {
   return { ...update, setOnce: { ...update.setOnce, [creatorKey]: update.uuid } }
 }
@@ -62,7 +62,7 @@ function applyLiveUpdate(before: Profile, update: PersonUpdate): ChangedProfile 
   const worthWriting = update.writesFilteredKeys || changesLastingKey(before, update)
   if (!worthWriting) return null
   const draft = new ProfileDraft(before)
-  // `$unset` keeps a key that the same event adds, so find the keys to remove before anything changes in place.
+  // `$unset` keeps a key that the same event adds, so the keys to remove are listed before anything changes in place.
   const removed = unset.length === 0 ? noKeys : unset.filter(key => Object.hasOwn(before.properties, key))
   if (setOnce !== null) {
     let mark: PropertyMark | null = null
@@ -86,7 +86,7 @@ function applyLiveUpdate(before: Profile, update: PersonUpdate): ChangedProfile 
   return draft.result()
 }
 
-/** Whether the event changes anything beyond the values of keys that change with every page. */
+/** Whether the event changes anything besides the keys whose values change with every page. */
 function changesLastingKey({ properties, marks }: Profile, { set, setOnce, unset }: PersonUpdate): boolean {
   if (set !== null)
     for (const key of Object.keys(set)) {

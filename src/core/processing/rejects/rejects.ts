@@ -1,5 +1,5 @@
-// Turns records that never become events into rows of the reject store, so that they can still be found. Ids derive from the
-// record's place in the log, so that a repeated chunk replaces its own rejects.
+// Turns records that never become events into rows of the reject store, so that they can still be found. A reject's id
+// derives from the record's place in the log, so that a chunk that is processed again replaces its own rejects.
 
 import { rejectBodyBytesMax, toStoredRejectBody, truncateRejectBody } from '#core/capture/reject-body.ts'
 import type { CapturedEvent, CapturedRecording, CapturedReject, LogRecord } from '#core/events/captured-event.ts'
@@ -53,7 +53,8 @@ export function createRejectFromEvent(
 }
 
 /**
- * The event as a client would send it, with its own literals. The longest part comes last, since the body may be truncated.
+ * The event as a client would send it, with the number literals that it was sent with. The longest part comes last, since
+ * the body may be truncated.
  */
 function formatEvent({
   name,
@@ -118,8 +119,8 @@ export function createRejectFromLogRecord(place: RecordPlace, reject: CapturedRe
 }
 
 /**
- * The reject of a damaged record, which names no project. It counts as received when it was appended, at most seconds after
- * it really was.
+ * The reject of a damaged record, which names no project. Its time of receipt is the time when it was appended to the log,
+ * at most seconds after it was really received.
  */
 export function createRejectFromDamage(
   place: RecordPlace,
@@ -151,7 +152,8 @@ function deriveRejectUuid({ stream, offset }: RecordPlace, receivedAtMs: number)
 }
 
 /**
- * The id for an unreadable record. It has no readable time, so the log's id distinguishes it from records of other logs.
+ * The id for an unreadable record. No time can be read from the record, so the log's id distinguishes it from records of
+ * other logs.
  */
 function deriveDamagedRecordUuid(logId: string, { stream, offset }: RecordPlace): string {
   return uuidV5(rejectNamespace, `damaged:${logId}:${stream}:${offset}`)

@@ -72,7 +72,7 @@ export function openExportResponse(response: ServerResponse, options: OpenRespon
     async write(bytes) {
       signal.throwIfAborted()
       if (bytes.length === 0) return
-      // Sends the bytes even if the export lost its place: the cursor of the closing error already counts these rows.
+      // Sends the bytes even if another export took this export's place: the closing error's cursor is after these rows.
       const canWriteMore = gzip === null ? hashAndWrite(bytes) : gzip.write(bytes)
       place.signal.throwIfAborted()
       if (!canWriteMore) await waitForReader(first, 'drain')
@@ -91,9 +91,9 @@ export function openExportResponse(response: ServerResponse, options: OpenRespon
       await waitForReader(response, 'finish')
     },
     async breakOff(lastText) {
-      // Nothing may follow the end of the file.
+      // Sends the last text only if the file has not ended: nothing may follow its end.
       if (!signal.aborted && !first.writableEnded) {
-        // Flush earlier writes, or the client would get fewer rows than were read.
+        // Flushes earlier writes; otherwise the client would get fewer rows than were read.
         const isOut = new Promise<void>(resolve => {
           if (gzip === null) response.write(lastText ?? '', () => resolve())
           else {

@@ -1,5 +1,5 @@
-// Exports as Parquet. The footer of a file describes every row group, which takes memory per group; so a file ends
-// after a number of groups, with the cursor of the next file.
+// Exports as Parquet. The footer of a file describes every row group, and these descriptions stay in memory until the file
+// ends. So a file ends after a limited number of groups, and the response names the cursor from which the next file starts.
 
 import type { OpenParquetFile, ParquetFile, ParquetValue } from '#ports/parquet-files.ts'
 import type { ExportColumn, ExportEncoder } from '#wire/exports/export-column.ts'

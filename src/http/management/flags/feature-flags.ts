@@ -31,7 +31,7 @@ import { answer, createInvalidInputError, createRequiredError, noContent, refusa
 import { refuseSkippedValidation, skipValidationParam } from '../kit/definition-refusals.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
-import { answerFlagWrite, encodeFlags, flagRoutes, refuseFlag } from '../kit/flag-endpoint.ts'
+import { answerFlagWrite, createFlagRefusalAnswer, encodeFlags, flagRoutes } from '../kit/flag-endpoint.ts'
 import { answerCountedList, encodeRowsInBulk, type PageRequest } from '../kit/list-answers.ts'
 import { asFilter, authorsParam, listChosenAuthors, namesParam } from '../kit/list-filters.ts'
 import {
@@ -236,7 +236,7 @@ export function featureFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
       success: { status: 204 },
       handle: async ({ change, item: flag }) => {
         const deleted = await deleteFlag(deps, flag, change)
-        return deleted.ok ? noContent : refuseFlag(deleted.error)
+        return deleted.ok ? noContent : createFlagRefusalAnswer(deleted.error)
       },
     }),
   ]

@@ -25,7 +25,10 @@ export async function buildFlagActivity(
   return activity
 }
 
-/** Derived from the versions, like the activity of one flag, so that the two cannot disagree. */
+/**
+ * Builds flag entries of the activity log from flag versions, like the flag's own activity, so that the two cannot
+ * disagree.
+ */
 export async function buildProjectActivity(
   { management }: { readonly management: Pick<FlagStore, 'findFlagVersion' | 'findFlag'> },
   projectId: number,
@@ -56,7 +59,7 @@ export async function diffVersion(
   return diffFlags(before.flag, after.flag, (await findFlag(projectId, itemId)) ?? after.flag)
 }
 
-/** Leaves out version, time and author, and all payloads if the flag's payloads are encrypted now. */
+/** Ignores version, time and author. Also ignores all payloads if the flag's payloads are encrypted now. */
 export function diffFlags(before: Flag, after: Flag, now: Flag): JsonChange[] {
   return now.hasEncryptedPayloads
     ? diffJson(encodeComparable(removePayloads(before)), encodeComparable(removePayloads(after)))

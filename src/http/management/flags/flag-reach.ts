@@ -108,7 +108,7 @@ export function flagReachRoutes(deps: ManagementDeps): ManagementRoute[] {
         if (broken.length > 0) return refuseInvalidDefinition(broken)
         return answerFromScan(() =>
           deps.scans.counts.run(project.id, signal, async () => {
-            // Builds the question again, since definitions and rights may have changed during the wait.
+            // Builds the question again, since definitions and rights may have changed while the count was queued.
             const current = prepareQuestion()
             if (current === null) return refusal(stateUnavailable)
             const { definitions, probe, question } = current
@@ -149,7 +149,7 @@ export function flagReachRoutes(deps: ManagementDeps): ManagementRoute[] {
         const untaken = findUnacceptedField(body.definition as JsonObject, takenFields)
         if (untaken !== null) return refusal(pointErrorAtDefinition(untaken))
         const stored = id === undefined ? null : await deps.management.findFlag(project.id, String(id))
-        // The digits of an id may also be the key of another flag.
+        // `findFlag` also accepts keys, and the digits of an id may be another flag's key.
         if (id !== undefined && stored?.id !== id) return refusal(noSuchFlag)
         const key = definition.key ?? stored?.key
         if (key === undefined) return refusal(createRequiredError('definition.key'))
@@ -224,7 +224,7 @@ export function flagReachRoutes(deps: ManagementDeps): ManagementRoute[] {
     return begun.promise
   }
 
-  /** Reads definitions and rights again, since they may have changed during the wait. */
+  /** Reads definitions and rights again before it counts, since they may have changed while the count was queued. */
   async function streamCounts(
     call: ProjectCall<QuerySpec, unknown>,
     response: Response,

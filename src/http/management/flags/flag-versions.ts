@@ -118,7 +118,7 @@ export function flagVersionsRoutes(deps: ManagementDeps): ManagementRoute[] {
   ]
 }
 
-/** Comparing versions costs more than showing them. */
+/** Lower than the limit for lists of versions: comparing versions costs more than showing them. */
 const activityLimitMax = 1_000
 
 /** PostHog's tools page through activity by `page`, PostHog's own screens follow `next`. */

@@ -1,4 +1,4 @@
-// Evaluates a flag for one person, in the form of PostHog's tools: `explain-flag.ts` in another shape.
+// Evaluates a flag for one person in the format of PostHog's tools; `explain-flag.ts` does it in Pennon's own format.
 
 import Type from 'typebox'
 import type { JsonObject } from '#core/json.ts'

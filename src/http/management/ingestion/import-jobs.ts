@@ -236,7 +236,7 @@ const refusals: Readonly<Record<Exclude<JobRefusal, 'not_found'>, string>> = {
     'The job was published at least 30 days ago: the data needed to undo it has been deleted, so it can no longer be discarded.',
 }
 
-/** Answers a caller whose key may write. */
+/** Answers with a job or the refusal of its change, for a caller whose key may write. */
 function answerJob(result: Result<DescribedImportJob, JobRefusal>): Answer {
   if (result.ok) {
     const { state } = result.value
@@ -247,8 +247,8 @@ function answerJob(result: Result<DescribedImportJob, JobRefusal>): Answer {
 }
 
 /**
- * A limit that allows another job after some time, or after a job has ended, is a `conflict`; the limit on kept jobs, which
- * hardly ever does, has a separate code.
+ * A limit that allows another job after some time, or after a job has ended, is a `conflict`. The limit on kept jobs has a
+ * separate code, since waiting hardly ever helps there.
  */
 function tooManyJobsError(which: TooManyJobs): WireError {
   return wireError(409, which === 'too_many_kept' ? 'too_many_import_jobs' : 'conflict', tooManyJobs[which])
@@ -274,7 +274,7 @@ function findLengthRefusal(body: { readonly plan?: JsonObject; readonly progress
 
 /** Each page reads all stored rows from its first day on, so pages are larger than in other lists. */
 const countsPerPageMax = 10_000
-/** Names are chosen by clients, up to 200 characters each. */
+/** Bounds the text of a page, since the names in it are chosen by clients, up to 200 characters each. */
 const pageBytesMax = 1024 * 1024
 
 /** The counts after the cursor, and the cursor of the next page; null on the last page. */

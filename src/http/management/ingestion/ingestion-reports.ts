@@ -104,8 +104,8 @@ export function ingestionReportsRoutes(deps: ManagementDeps): ManagementRoute[] 
         if (to.value - from.value > usageDaysMax * dayMs)
           return refusal(createInvalidInputError('date_from', `At most ${usageDaysMax} days.`))
         const rows = await deps.management.listUsage(project.id, utcDay(from.value), utcDay(to.value))
-        // The worker also counts days before the project was created, for late events; those days are hidden unless they
-        // have events.
+        // For late events, the worker also counts days before the project was created; such days are shown only if any of
+        // these counts is above 0.
         const firstDay = utcDay(project.createdAtMs)
         const shown = rows.filter(
           row => row.day >= firstDay || row.eventsCharged + row.eventsImported + row.flagRequests + row.recordings > 0,

@@ -5,7 +5,7 @@ import type { NewActivity } from '#core/activity.ts'
 import { lanes } from '#core/events/captured-event.ts'
 import { isUuid } from '#core/events/uuid.ts'
 import { diffJson } from '#core/json-diff.ts'
-import { findTypoCandidate } from '#core/nearest-name.ts'
+import { findIntendedName } from '#core/nearest-name.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
 import type { Project } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
@@ -237,9 +237,9 @@ function readFilter(
   return ok(omitUndefined({ reason, field, event, distinctId, uuid, search, replayed, ...bounds.value, lane }))
 }
 
-/** The suggestion for a misspelt reason. Null if it resembles no known reason: another version may have stored it. */
+/** The known reason that a misspelt reason resembles. Null if there is none: another version may have stored the reason. */
 function suggestReason(reason: string): string | null {
-  return knownRejectReasons.includes(reason) ? null : findTypoCandidate(reason, knownRejectReasons)
+  return knownRejectReasons.includes(reason) ? null : findIntendedName(reason, knownRejectReasons)
 }
 
 function parseCursor(text: string): RejectedCursor | null {

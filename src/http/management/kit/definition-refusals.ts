@@ -13,10 +13,7 @@ export function refuseInvalidDefinition(issues: readonly FlagIssue[]): Answer {
   return refusal(wireError(400, first.code, first.message, first.path))
 }
 
-/**
- * Answers 409 with the sent version and the current one.
- * @param kind the noun for the message.
- */
+/** Answers 409 with the sent version and the current version. @param kind what the message calls the item. */
 export function refuseStaleVersion(
   kind: 'flag' | 'cohort',
   { current, sentVersion }: { readonly current: { readonly version: number }; readonly sentVersion: number },

@@ -50,7 +50,7 @@ export interface ManagementDeps {
   readonly clock: Clock
   /** When this process started, epoch ms. */
   readonly startedAtMs: number
-  /** Whether the worker runs and is not refilling anything. */
+  /** Whether the worker processes events, rather than starting, waiting, or restoring the event store. */
   readonly isProcessing: () => boolean
   readonly monotonicNowMs: () => number
   readonly newUuid: () => string

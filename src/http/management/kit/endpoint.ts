@@ -74,7 +74,7 @@ interface EndpointBase<Q extends QuerySpec, S extends TSchema> {
   readonly scope: string
   readonly query?: Q
   readonly body?: S
-  /** The endpoint does its work without a body, too, although it answers 201. */
+  /** The body may be absent, although the endpoint creates something (201). */
   readonly bodyIsOptional?: true
   /** Maximum bytes of a body; `managementBodyBytesMax` when absent, and always for JSON. */
   readonly bodyBytesMax?: number
@@ -88,7 +88,7 @@ interface EndpointBase<Q extends QuerySpec, S extends TSchema> {
   readonly wrongNames?: Readonly<Record<string, string>>
   /** See `BodyParserOptions`. */
   readonly uniqueKeysIn?: (body: JsonObject) => string | null
-  /** `contentType` is given when the answer is not JSON; its schema then only describes it. */
+  /** `contentType` is given when the answer is not JSON; `schema` then only describes the answer. */
   readonly success: { readonly status: number; readonly schema?: TSchema; readonly contentType?: string }
   /** `management` unless given. */
   readonly group?: RouteGroup
@@ -275,7 +275,7 @@ function toRoute(
         if ('stream' in answered) answered.stream(reply)
         else sendAnswer(reply, answered)
       } catch (error) {
-        // The client has disconnected: the error of its cancelled query is not a failure.
+        // Not logged as a failure: the client has disconnected, which cancelled its query.
         if (gone.aborted) return sendAnswer(reply, refusal(stateUnavailable))
         if (!(error instanceof PortError)) throw error
         deps.noteStateAway(error, request)

@@ -23,7 +23,7 @@ export const eventFilters = {
   cursor: cursorParam(parseEventCursor),
 }
 
-/** The filters in the form of the store, and the time bounds separately; undefined for a filter that is not set. */
+/** The filters as the event store takes them, and the time bounds separately; a filter that is not set is undefined. */
 export function readEventFilters(query: Omit<QueryValues<typeof eventFilters>, 'cursor'>, zone: Zone) {
   const bounds = readTimeBounds(query, zone)
   if (!bounds.ok) return bounds

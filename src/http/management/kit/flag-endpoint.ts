@@ -29,7 +29,7 @@ const noSuchFlag = createNotFoundError(
   'The project has no flag with this id or key. Deleted flags are found by id only.',
 )
 
-/** Flags of one project with their owners, calls and status; features are shown only to a key that may read them. */
+/** Flags of one project with their owners, calls and status; early access features only if the key may read them. */
 export async function encodeFlags(
   { management, clock }: ManagementDeps,
   caller: Caller,
@@ -59,7 +59,7 @@ export async function answerFlagWrite(
   written: Result<WrittenFlag, FlagRefusal>,
   options: { withWarnings: boolean },
 ): Promise<Answer> {
-  if (!written.ok) return refuseFlag(written.error)
+  if (!written.ok) return createFlagRefusalAnswer(written.error)
   const [flag] = await encodeFlags(deps, caller, [written.value.flag])
   if (!options.withWarnings) return answer(status, flag)
   const warnings = written.value.warnings.map(({ path, code, message }) => ({ attr: path, code, detail: message }))
@@ -69,7 +69,7 @@ export async function answerFlagWrite(
 export const keyTaken = wireError(400, 'unique', 'A feature flag with this key already exists.', 'key')
 
 /** Source: ours; `attr` is the path of the first mistake and `detail` its message. */
-export function refuseFlag(error: FlagRefusal): Answer {
+export function createFlagRefusalAnswer(error: FlagRefusal): Answer {
   switch (error.kind) {
     case 'not_found':
       return refusal(notFoundHere)

@@ -19,7 +19,7 @@ function jobParam(): QueryParam<number | undefined> {
   return {
     ...one,
     isFilter: true,
-    // Refuses a second job, which would be ignored.
+    // Refuses a repeated parameter, since all jobs but the last would be ignored.
     readAll: (texts, name) =>
       texts.length > 1 ? err(createInvalidInputError(name, 'Name one import job.')) : one.read(texts[0], name),
   }

@@ -46,8 +46,8 @@ export const flagNotReadable = createMissingScopeError(
 )
 
 /**
- * @param errors the refusals specific to this kind of owner.
- * @param attrOf the body's name for the flag's field at a path (`key`, `filters.groups.0.…`).
+ * @param errors the errors for refusals that only this kind of owner has. @param attrOf returns the body's name for the
+ * flag field at a path (`key`, `filters.groups.0.…`).
  */
 export function toFlagOwnerError<E extends string>(
   refused: E | FlagWriteRefusal | InvalidFlag,

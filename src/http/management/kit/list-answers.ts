@@ -115,7 +115,7 @@ export function encodeRowsInBulk<T>(encode: (rows: readonly T[]) => Promise<read
 
 /**
  * `{"count","next","previous","results"}` of a list that is read by offset.
- * @param sliceRows given if each read costs as much as reading the whole page.
+ * @param sliceRows rows per read, given if each read costs as much as reading the whole page.
  */
 export async function answerCountedList<T>(
   { request, signal }: PageCall,
@@ -194,7 +194,7 @@ function computeNextOffset(offset: number, results: readonly unknown[], hasMore:
 interface CursorPage<C> {
   readonly cursor: C | undefined
   readonly limit: number
-  /** Parameters whose value in `next` differs from their value in the request. */
+  /** Query parameters whose value in `next` replaces the value in the request. */
   readonly pinned?: Readonly<Record<string, string>>
   /** Whether rows with too much text shorten the page; default true. */
   readonly mayBeShort?: boolean

@@ -44,7 +44,7 @@ export function uuidsParam(description: string): QueryParam<readonly string[] | 
   })
 }
 
-/** One id of an author, several separated by commas, or a JSON list of them. */
+/** One author id, several separated by commas, or a JSON list of author ids. */
 export function authorsParam(): QueryParam<readonly number[] | undefined> {
   const schema: TSchema = Type.String({
     description: 'Author ids (`created_by.id`): one, several separated by commas, or a JSON list.',
@@ -84,7 +84,7 @@ export function convertParam<T, U>(param: QueryParam<T>, meaning: (value: T) => 
   }
 }
 
-/** A parameter that narrows the answer, so an empty value is an error. */
+/** Marks a parameter as one that narrows the answer, so that an empty value is an error. */
 export function asFilter<T>(param: QueryParam<T>): QueryParam<T> {
   return { ...param, isFilter: true }
 }

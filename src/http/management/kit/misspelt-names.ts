@@ -4,7 +4,7 @@
 
 import type { TSchema } from 'typebox'
 import { getOwnValue, isJsonObject, type JsonObject } from '#core/json.ts'
-import { findAbbreviatedName, findTypoCandidate } from '#core/nearest-name.ts'
+import { findAbbreviatedName, findIntendedName } from '#core/nearest-name.ts'
 import { isEmptyOrOff, type PostHogFields } from '#wire/management/posthog-fields.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { createInvalidInputError } from './answers.ts'
@@ -41,7 +41,7 @@ export interface AcceptedFields {
   /** The fields of the answer: a client may send back what it received. */
   readonly answered: ReadonlySet<string>
   readonly ofPostHog: PostHogFields
-  /** Unknown names with an obvious meaning, with the right name. */
+  /** Unknown names with an obvious meaning, each with the right name. */
   readonly wrong: Readonly<Record<string, string>>
 }
 
@@ -66,8 +66,9 @@ export function findUnacceptedField(sent: JsonObject, taken: AcceptedFields): Wi
 }
 
 /**
- * Returns the error for the first wrong name in nested objects whose schema names properties. If the schema allows no
- * other properties, every unknown name is an error: no tool sends it, and ignoring a condition would match everything.
+ * Returns the error for the first wrong name in nested objects whose schema names properties. If the schema allows no other
+ * properties, every unknown name is an error: no tool sends such names, and a condition whose fields are ignored would
+ * match everything.
  */
 export function findMisspeltMember(sent: JsonObject, schema: TSchema): WireError | null {
   const fields = ('properties' in schema ? schema.properties : {}) as Readonly<Record<string, TSchema>>
@@ -101,7 +102,7 @@ function truncateName(name: string): string {
 }
 
 function suggestName(name: string, known: readonly string[]): string | null {
-  return findTypoCandidate(name, known) ?? findAbbreviatedName(name, known)
+  return findIntendedName(name, known) ?? findAbbreviatedName(name, known)
 }
 
 function findUnknownFieldError(sent: JsonObject, known: readonly string[]): WireError | null {

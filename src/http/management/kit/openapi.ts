@@ -44,7 +44,7 @@ export function openApiRoutes(deps: OpenApiDeps): Route[] {
   }))
 }
 
-/** Compresses in a pool thread. The best brotli quality would take two seconds to save a tenth. */
+/** Compresses in a pool thread. The best brotli quality would take two seconds to save another tenth of the size. */
 const pack: Readonly<Record<ScriptCompression, (text: Buffer) => Promise<Buffer>>> = {
   br: text => promisify(brotliCompress)(text, { params: { [constants.BROTLI_PARAM_QUALITY]: 6 } }),
   gzip: text => promisify(gzip)(text),

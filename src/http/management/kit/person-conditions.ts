@@ -43,7 +43,7 @@ export async function readPersonCondition(
   if (cohort !== undefined) filters.push({ filter: { key: 'id', type: 'cohort', value: cohort }, name: 'cohort' })
   if (filters.length === 0) return ok(null)
   const condition: JsonObject = { groups: [{ properties: filters.map(({ filter }) => filter) }] }
-  // A group type in a person filter has no meaning, so only cohorts count.
+  // Checks only references to cohorts: a group type in a person filter has no meaning.
   const references = listReferencesOfFlag(condition).filter(({ kind }) => kind === 'cohort')
   if (references.length > 0) {
     if (!hasScope(caller, 'cohort:read'))

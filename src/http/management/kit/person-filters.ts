@@ -18,9 +18,8 @@ export const personFilters = {
 }
 
 /**
- * Returns the filters that the state evaluates, and the parts of persons that the state must return so that `condition` can
- * be tested.
- * @param condition the filters that the state cannot evaluate.
+ * Returns the filters that the state evaluates, and which parts of each person's properties it must return so that
+ * `condition` can be tested. @param condition the filters that the state cannot evaluate.
  */
 export function readPersonFilters(query: QueryValues<typeof personFilters>, condition: FlagProbe | null) {
   const { distinct_id: distinctId, uuid, search } = query

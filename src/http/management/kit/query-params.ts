@@ -186,7 +186,7 @@ export function choiceParam<const T extends string>(
   })
 }
 
-/** As `choiceParam`, described by the choices as an enum. */
+/** Like `choiceParam`, but the OpenAPI document lists the choices as an enum. */
 export function enumParam<const T extends string>(choices: readonly T[], description: string) {
   return { ...choiceParam(choices, description), schema: Type.String({ enum: [...choices], description }) }
 }
@@ -204,7 +204,7 @@ export function booleanParam(description: string): QueryParam<boolean | undefine
 export function unsupportedParam(instead: string): QueryParam<undefined> {
   const description = `Not supported: ${instead}`
   return {
-    // Only empty texts are allowed, which count as absent.
+    // Allows only an empty value, which counts as absent.
     schema: Type.String({ description, deprecated: true, maxLength: 0 }),
     required: false,
     read: (text, name) => (text === undefined ? ok(undefined) : err(createInvalidInputError(name, description))),

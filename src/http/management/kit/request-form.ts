@@ -21,7 +21,7 @@ const nestingMax = 300
  */
 export const jsonLimits = { fieldCountMax: 32 * 1024, valueCountMax: 128 * 1024 } as const
 
-/** Whether JSON has more than may be parsed here. */
+/** Whether a JSON text exceeds `jsonLimits`, so that it must not be parsed on the event loop. */
 export function isTooMuchToParse(text: string): boolean {
   const { fieldCountMax, valueCountMax } = jsonLimits
   return hasMoreFieldsThan(text, fieldCountMax) || hasMoreValuesThan(text, valueCountMax)

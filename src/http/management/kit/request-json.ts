@@ -43,7 +43,7 @@ export function createBodyParser(
   answerSchema: TSchema | null,
   options: BodyParserOptions,
 ): BodyParser {
-  let compiled: ReturnType<typeof loadCompiler> | undefined
+  let compiled: ReturnType<typeof loadCachingCompiler> | undefined
   const taken: AcceptedFields = {
     known: listSchemaPropertyNames(schema),
     answered: new Set(answerSchema === null ? [] : listSchemaPropertyNames(answerSchema)),
@@ -61,10 +61,11 @@ export function createBodyParser(
       return err(createInvalidInputError(strictField!, `An object contains the key "${repeated.slice(0, 80)}" twice.`))
     const untaken = findUnacceptedField(parsed.value, taken) ?? findMisspeltMember(parsed.value, schema)
     if (untaken !== null) return err(untaken)
-    compiled ??= loadCompiler()
+    compiled ??= loadCachingCompiler()
     const compile = await compiled
     const validator = compile(schema)
-    // For the validator, a number that is kept as its literal is an object, so the body must also match with plain numbers.
+    // Checks the body twice, the second time with plain numbers: a number that is kept as its literal is an object to the
+    // validator.
     for (const face of [() => parsed.value, () => toPlainNumbers(parsed.value)]) {
       const value = face()
       if (!validator.Check(value)) return err(toFirstError(findFirstProblems(schema, value, compile)))
@@ -73,8 +74,8 @@ export function createBodyParser(
   }
 }
 
-/** Caches compiled schemas: whole bodies, and the parts at which a body failed. */
-async function loadCompiler(): Promise<CompileSchema> {
+/** Loads the schema compiler, with a cache of the compiled schemas: of whole bodies, and of parts where a body failed. */
+async function loadCachingCompiler(): Promise<CompileSchema> {
   const { Compile } = await import('typebox/compile')
   const compiled = new WeakMap<TSchema, ReturnType<typeof Compile>>()
   return schema => {

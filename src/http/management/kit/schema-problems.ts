@@ -64,8 +64,8 @@ function listProblemsAt(schema: TSchema, value: JsonValue, compile: CompileSchem
 }
 
 /**
- * Finds the only member of a union that has a keyword; a schema that is not a union counts as its own member. Null when no
- * member or more than one has the keyword.
+ * Finds the only member of a union that has a keyword; a schema that is not a union counts as a union with one member. Null
+ * unless exactly one member has the keyword.
  */
 function findOnlyMember(schema: TSchema, keyword: 'items' | 'properties'): Readonly<Record<string, unknown>> | null {
   const members = ('anyOf' in schema ? schema.anyOf : [schema]) as readonly TSchema[]

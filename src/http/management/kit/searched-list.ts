@@ -10,10 +10,10 @@ import { type QueryParam, wholeNumberParam } from './query-params.ts'
 
 /** The longest search for the rows of a page. */
 const searchMsMax = 10_000
-/** The longest wait for an answer, including the time of other searches. */
+/** The longest that an answer may take, including its wait for other searches. */
 const answerMsMax = 30_000
 
-/** `cursor` of such a list. */
+/** The query parameter `cursor` of a searched list. */
 export function searchCursorParam(): QueryParam<number | undefined> {
   return wholeNumberParam({
     description:
@@ -55,7 +55,7 @@ export function answerSearchedList(
       { cursor, limit, mayBeShort: cursor !== undefined },
       async (after = 0, sliceLimit) => {
         const slice = await search(after, sliceLimit).catch((error: unknown) => {
-          // A caller that follows `next` gets the rows found so far.
+          // If too many searches run, a caller that follows `next` gets the rows found so far.
           const mayEnd = error instanceof TooManyScansError && cursor !== undefined && after !== cursor
           if (!mayEnd) throw error
           return null
@@ -78,7 +78,7 @@ export function answerSearchedList(
   )
 }
 
-/** An error, since a caller without a cursor may take a short page for the last page. */
+/** Reports an incomplete page as an error, since a caller without a cursor may take a short page for the last page. */
 function incompleteSearchError(what: string, count: number): WireError {
   return createInvalidInputError(
     'limit',

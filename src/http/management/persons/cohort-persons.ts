@@ -45,7 +45,7 @@ import { answerSearchedList, searchCursorParam } from '../kit/searched-list.ts'
 
 /** How long an answer waits for a count before it reports that the count is still running. */
 const countWaitMs = 3_000
-/** The most cohorts tested with one read of the person. */
+/** How many cohorts are loaded and tested at a time. */
 const testedCohortsMax = 200
 
 export function cohortPersonsRoutes(deps: ManagementDeps, counter: CohortCounter): ManagementRoute[] {

@@ -127,7 +127,8 @@ async function listPersons(
 ): Promise<Answer> {
   const { caller, project, query, signal } = call
   const { limit, offset, cursor } = query
-  // A 404: an empty list would look like a filter without matches. A script with an old uuid must use the distinct id.
+  // Answers 404: an empty list would look like a filter without matches. A script with an old uuid must use the distinct
+  // id.
   if (query.uuid !== undefined && (await findPerson(deps, project, query.uuid, job)) === null)
     return refusal(noSuchPerson)
   const condition = await readPersonCondition(deps, caller, project, query)
@@ -179,7 +180,7 @@ async function findPerson(
   return staged === null ? null : ((await joinStagedPersons(deps, project, job, [staged]))[0] ?? null)
 }
 
-/** Whether the filters search the texts of all persons. */
+/** Whether the filters cause a text search over all persons. */
 function isSearch({ distinctId, uuid, search = '' }: PersonFilters): boolean {
   return search !== '' && distinctId === undefined && uuid === undefined
 }

@@ -1,6 +1,6 @@
-// The tools below `mcp_tools`, which PostHog instructs agents to call first. An error of a tool has the status and fields
-// of any other error, plus the fields of PostHog's tools; PostHog itself answers failing SQL with 200. Requests that reach
-// no tool are refused in the usual way.
+// The tools below `mcp_tools`, which PostHog instructs agents to call first. A tool's error has the status and fields of
+// any other error, plus the fields of PostHog's tools; PostHog itself answers failing SQL with 200. Requests that reach no
+// tool get an ordinary error.
 
 import Type from 'typebox'
 import type { SqlRows } from '#ports/events/sql-queries.ts'

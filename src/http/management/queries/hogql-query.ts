@@ -19,7 +19,7 @@ import {
 } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 
-/** A query of `POST …/query/`, of any kind. */
+/** A request to `POST …/query/`, with a query of any kind. */
 export interface HogQLRequest extends Pick<EventScope, 'importJobId'> {
   readonly project: Project
   readonly query: JsonObject
@@ -27,7 +27,7 @@ export interface HogQLRequest extends Pick<EventScope, 'importJobId'> {
   readonly isComplete: boolean
 }
 
-/** The most rows without and with a LIMIT in the SQL, as in PostHog. */
+/** The most rows that SQL returns: `default` without a LIMIT, `max` with a LIMIT. As in PostHog. */
 const rowCounts = { default: 100, max: 50_000 }
 
 /** See `AnswerQuery`. */

@@ -26,7 +26,7 @@ import { answerHogQLQuery, type HogQLRequest } from './hogql-query.ts'
  */
 export type AnswerQuery = (deps: ManagementDeps, asked: HogQLRequest, signal: AbortSignal) => Promise<Answer>
 
-/** By the `kind` of the query. */
+/** The function that answers a query, by the query's `kind`. */
 const kinds = new Map<string, AnswerQuery>([
   ['TrendsQuery', answerTrendsQuery],
   ['HogQLQuery', answerHogQLQuery],

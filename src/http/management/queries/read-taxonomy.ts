@@ -129,7 +129,7 @@ async function readProperties(
   return count === 0 ? null : formatPropertiesText(results, { count, of })
 }
 
-/** @param explainAbsence makes the error for when neither a value nor the property is found. */
+/** @param explainAbsence creates the error for a property that was not found. */
 async function readValues(
   { events }: ManagementDeps,
   { projectId, fields, signal }: Asked,

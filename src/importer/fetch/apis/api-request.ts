@@ -33,13 +33,13 @@ export interface ExportApi extends Pick<FetchSource, 'limits' | 'advice' | 'call
   open(config: FetchConfig, host: URL, secret: ReadSecret, env: FetchEnvironment): OpenApi
 }
 
-/** @param name of the secret's environment variable. @param what the secret is, for the FetchStop if it is missing. */
+/** @param name the secret's environment variable. @param what describes the secret, for the FetchStop if it is missing. */
 type ReadSecret = (name: string, what: string) => string
 
 export interface OpenApi {
-  /** Files are named `NAME-FROM-to-TO`. */
+  /** The first part of file names, which have the form `NAME-FROM-to-TO`. */
   readonly name: string
-  /** Replaces the limits of the API. */
+  /** The user's own call limits, which replace the API's usual limits. */
   readonly limits?: CallLimits
   /** Like `fetchPart` of a FetchSource. */
   fetchWindow(window: DayWindow, tools: PartTools): Promise<boolean>
@@ -136,7 +136,7 @@ export async function writeBodyToPart(body: Readable, tools: PartTools, ...betwe
   })
   const file = createWriteStream(tools.file.path, { flags: 'wx', mode: 0o600 })
   try {
-    // Space is needed for the bytes after compression.
+    // Asks for disk space for the bytes that reach the file, which `between` may have compressed.
     await pipeline([body, count, ...between, createTap(tools.willWrite), file], { signal: tools.signal })
   } catch (cause) {
     throw convertToFetchFault(cause)

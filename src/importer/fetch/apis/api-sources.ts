@@ -1,4 +1,4 @@
-// Creates the source of a configuration's export API, with secrets from the environment.
+// Creates the FetchSource for a configuration's export API, with secrets from environment variables.
 
 import type { FetchConfig } from '#importer/fetch/fetch-config.ts'
 import { type FetchEnvironment, requireSecret } from '#importer/fetch/fetch-secrets.ts'

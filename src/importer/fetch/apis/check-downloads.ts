@@ -51,7 +51,7 @@ export async function checkZip(path: string): Promise<void> {
   }
 }
 
-/** @returns a BrokenAnswer for damage within a gzip; any other error, such as of the disk, unchanged. */
+/** @returns a BrokenAnswer for damage within a gzip; any other error, such as a disk error, unchanged. */
 function toBrokenAnswer(cause: unknown): unknown {
   const { code = '', message } = cause as { code?: string; message?: string }
   return /^Z_/.test(code) ? new BrokenAnswer(`its gzip is cut short or damaged (${message})`) : cause

@@ -7,7 +7,7 @@ import { Readable } from 'node:stream'
 import { describe, it, type TestContext } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
-import { parsePlainJson } from '#core/json.ts'
+import { parseJsonWithDoubles } from '#core/json.ts'
 import { BrokenAnswer } from '#importer/fetch/fetch-faults.ts'
 import { zipOf } from '../../../../tests/support/export-stand-in.ts'
 import { tempDir } from '../../../../tests/support/temp-dir.ts'
@@ -105,8 +105,8 @@ it('the elements of a JSON list are returned as their original text', async () =
     fc.asyncProperty(fc.array(fc.jsonValue()), fc.constantFrom(undefined, 1), async (values, indent) => {
       const elements = (await splitJsonList(` ${JSON.stringify(values, null, indent)}\n`))!
       assert.deepEqual(
-        elements.map(element => parsePlainJson(element)),
-        parsePlainJson(JSON.stringify(values)),
+        elements.map(element => parseJsonWithDoubles(element)),
+        parseJsonWithDoubles(JSON.stringify(values)),
       )
       assert.ok(elements.every(element => !element.includes('\n')))
     }),

@@ -21,10 +21,10 @@ import {
 /** Visits per call. Matomo advises 10,000, which can take gigabytes for visits with many actions. */
 const pageVisits = { first: 1_000, min: 10, divisor: 2 }
 
-/** The days are in the zone of the site. `index.php` is below the address of the installation. */
+/** The days are in the site's time zone. `index.php` is below the address of the installation. */
 export const matomo: ExportApi = {
   hosts: {},
-  // A visit may extend half an hour into the next day.
+  // A day is complete an hour after its end, since a visit may extend half an hour into the next day.
   ready: { afterMs: hours.ms, zone: 'any' },
   limits: { perSecond: 5, perHour: null, atOnce: 1 },
   advice: 'Raise the memory limit of PHP and the time that the web server allows.',
@@ -61,7 +61,7 @@ interface Site {
   readonly token: string
 }
 
-/** @returns how many visits Matomo counts, and how many came. */
+/** @returns how many visits Matomo counts (`expected`), were received, and were distinct. */
 async function fetchDay(date: string, site: Site, tools: PartTools) {
   const expected = await countVisits(date, site, tools)
   const ids = new Set<string>()
@@ -135,7 +135,7 @@ export async function splitJsonList(text: string): Promise<string[] | null> {
   const elements: string[] = []
   for await (const { bytes, value, ending } of splitRecords(Readable.from([Buffer.from(text)]), 'array')) {
     if (ending === 'unclosed') return null
-    // JSON has line breaks only between its tokens, so these are replaced.
+    // Replacing line breaks changes no value, since JSON has line breaks only between its tokens.
     if (typeof value === 'number')
       elements.push(
         Buffer.from(bytes)

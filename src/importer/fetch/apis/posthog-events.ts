@@ -24,7 +24,7 @@ const pageRows = { first: 10_000, min: 10, divisor: 4 }
 /** The days are in UTC. */
 export const posthog: ExportApi = {
   hosts: { us: 'https://us.posthog.com', eu: 'https://eu.posthog.com' },
-  // Senders queue events while they are offline; most arrive within the hour.
+  // Waits for late events: senders queue events while they are offline, and most arrive within the hour.
   ready: { afterMs: hours.ms, zone: 'utc' },
   limits: { perSecond: 2, perHour: null, atOnce: 1 },
   advice: 'Use a batch export to a bucket, and fetch from there with --source s3.',
@@ -81,7 +81,7 @@ async function requestRows(request: ApiRequest, tools: PartTools): Promise<Row[]
 }
 
 /**
- * Times have an explicit zone, since HogQL reads text without one in the zone of the project. The condition on
+ * Times have an explicit time zone, since HogQL reads a time without a zone in the project's time zone. The condition on
  * `timestamp` selects only rows between the cursor and the end of the day, so that a page costs no more than its rows.
  */
 function buildSql(startUs: number, cursor: Cursor | null, rowsMax: number): string {
@@ -110,7 +110,7 @@ function readRows(text: string, secrets: readonly string[]): Row[] {
       if (!Array.isArray(row) || row.length !== columns.length) throw new BrokenAnswer('a row has other columns')
       return Object.fromEntries(columns.map((column, index) => [column, row[index]!]))
     })
-  // A busy instance returns the status of a deferred query.
+  // Instead of rows, a busy instance returns the status of a query that it has deferred.
   if (getOwnValue(value, 'query_status') !== undefined) throw new FetchWait('the instance has deferred the query')
   throw new BrokenAnswer('the answer has no rows')
 }

@@ -72,7 +72,7 @@ export const mixpanel: ExportApi = {
         ? createBasicCredentials(secret('MIXPANEL_API_SECRET', 'the API secret of the project'), '')
         : createBasicCredentials(account, secret('MIXPANEL_SERVICE_SECRET', 'the secret of the service account'))
     const headers = { authorization, 'accept-encoding': 'gzip', accept: 'text/plain' }
-    // Without milliseconds, events within one second lose their order.
+    // Requests times in milliseconds: with whole seconds, events within a second would lose their order.
     const always = { time_in_ms: 'true', ...(project_id !== null && { project_id }) }
     return {
       name: 'mixpanel',
@@ -84,7 +84,8 @@ export const mixpanel: ExportApi = {
           const answer = await requestWindow({ source: 'Mixpanel', secrets, url, headers }, tools)
           return (await downloadGzip(answer, tools)) > 0 && checkGzipLines(tools.file.path)
         }
-        // An empty answer, which may be a failure, is believed only when it comes twice.
+        // Repeats the request after an empty answer, which may be a failure: only two empty answers mean that there is no
+        // data.
         return (await download()) || (await download())
       },
     }

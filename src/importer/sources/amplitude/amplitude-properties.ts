@@ -142,10 +142,10 @@ function putElement(properties: JsonObject, sourceName: string, from: JsonObject
   putAmplitudeValue(properties, '$el_text', getOwnValue(from, '[Amplitude] Element Text'))
 }
 
-/** Mapped individually unless the platform is the web, where they keep their names. */
+/** Fields that are mapped individually, unless the platform is the web; then they keep their names. */
 const deviceFields: readonly string[] = ['device_manufacturer', 'device_model']
 
-/** On the web, Amplitude reports the browser as the system and the system as the device. */
+/** On the web, Amplitude reports the browser as the operating system, and the operating system as the device. */
 function putBrowser(properties: JsonObject, record: JsonObject): void {
   const device = readAmplitudeText(record, 'device_type')
   putAmplitudeValue(properties, '$browser', readAmplitudeText(record, 'os_name'))
@@ -164,7 +164,7 @@ function putDevice(properties: JsonObject, record: JsonObject, platform: string)
   putAmplitudeValue(properties, '$device_name', readAmplitudeText(record, 'device_type'))
 }
 
-/** Live events have a number here; with a number, a filter matches both. */
+/** Live events have a number as version, so a text of digits becomes a number; one filter then matches all events. */
 function parseWholeNumber(version: JsonValue | undefined): JsonValue {
   return typeof version === 'string' && /^\d{1,15}$/.test(version) ? Number(version) : (version ?? null)
 }

@@ -26,7 +26,7 @@ export function putAmplitudeValue(properties: JsonObject, key: string, value: Js
   if (value !== undefined && !isEmptyInAmplitude(value)) setOwnValue(properties, key, value)
 }
 
-/** The members that are not empty. */
+/** Returns an object with only those members whose values are not empty. */
 export function removeEmptyValues(object: JsonObject): JsonObject {
   const kept: JsonObject = {}
   for (const [key, value] of Object.entries(object)) putAmplitudeValue(kept, key, value)

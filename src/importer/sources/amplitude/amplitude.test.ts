@@ -285,7 +285,7 @@ describe('a row of an Amplitude merge file', () => {
   const seen = (amplitudeId: number, ids: JsonObject) => line({ amplitude_id: amplitudeId, user_id: null, ...ids })
   const lastOutcome = (records: JsonObject[]) => convertRecords(amplitude, records).at(-1)!
 
-  it('links the ids of the user and of the device in the events, in either order', () => {
+  it('links a user id to the device id of the events, whether the merge row comes before or after them', () => {
     for (const [user, device] of [
       [1, 2],
       [2, 1],

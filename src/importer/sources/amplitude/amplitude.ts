@@ -39,7 +39,7 @@ const eventNames: ReadonlyMap<string, string> = new Map([
   ['[Amplitude] Page Viewed', '$pageview'],
   ['[Amplitude] Element Clicked', '$autocapture'],
   ['[Amplitude] Element Changed', '$autocapture'],
-  // Under its own name, the event would be an identification without an anonymous id.
+  // Renamed: as `$identify`, the event would be an identification without an anonymous id.
   ['$identify', '$set'],
 ])
 const sessionMarkers: ReadonlySet<string> = new Set(['session_start', 'session_end'])
@@ -72,7 +72,7 @@ function convertEvent(record: JsonObject, context: SourceContext): Conversion {
   return Object.keys(person).length === 0 ? converted : { ...converted, person: { distinctId, properties: person } }
 }
 
-/** The first readable time; later fields are less exact. @throws RecordReject */
+/** The first readable time among fields that are listed from most to least exact. @throws RecordReject */
 function readEventTime(record: JsonObject, window: TimeWindow): number {
   const { timeUs, field } = findFirstTime(record, timeFields, { zone: 'UTC' }, isEmptyInAmplitude)
   checkTimeInWindow(timeUs, window, field)
@@ -95,7 +95,7 @@ const notKept = [
   ...['app', 'amplitude_id', '$insert_id', 'platform', 'client_upload_time', 'server_upload_time', 'processed_time'],
 ]
 
-/** An `$insert_id` that the uuid is derived from does not count as dropped. */
+/** Lists fields that no event carries. An `$insert_id` that the uuid is derived from does not count as dropped. */
 function listDroppedFields(record: JsonObject): string[] {
   const isUsedByUuid = (field: string) =>
     field === '$insert_id' && parseUuid(toIdText(getOwnValue(record, 'uuid')) ?? '') === null
@@ -103,11 +103,11 @@ function listDroppedFields(record: JsonObject): string[] {
 }
 
 interface RecordGroups {
-  /** The first key of each type, since an event can have only one. */
+  /** The first key of each group type, since an event can have only one key per type. */
   readonly inEvent: JsonObject
-  /** Every key, in the order listed. */
+  /** Every group key, in the record's order. */
   readonly snapshots: readonly GroupSnapshot[]
-  /** How many keys are not the first of their type. */
+  /** How many keys `inEvent` lacks, since they are not the first of their group type. */
   readonly droppedCount: number
 }
 
@@ -160,7 +160,7 @@ function isMerge(record: JsonObject): boolean {
 const userFact = 'amplitude_user'
 const deviceFact = 'amplitude_device'
 
-/** The user id and the device id of an Amplitude id, under which the staged events know its person. */
+/** For an Amplitude id: the user id and the device id by which the staged events name its person. */
 function readUserFacts(record: JsonObject): SourceFact[] {
   const key = toIdText(getOwnValue(record, 'amplitude_id'))
   if (key === null) return []
@@ -186,7 +186,7 @@ function convertMerge(record: JsonObject, allowsMerge: boolean, context: SourceC
   const timeUs = readMergeTime(record, context)
   const original = findKnownId(getOwnValue(record, 'merged_amplitude_id'), context)
   const added = findKnownId(getOwnValue(record, 'amplitude_id'), context)
-  // If no staged event has the Amplitude id, the id belongs to no person here.
+  // If no staged event has one of the Amplitude ids, there is no person to merge.
   if (original === null || added === null || !isIdentityLink({ userId: original.id, deviceId: added.id }))
     return createSkippedOutcome('filtered')
   if (original.isUser && added.isUser) {

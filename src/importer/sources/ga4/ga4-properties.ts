@@ -1,4 +1,4 @@
-// The properties of a row of GA4's export. Parameters become top-level properties, as in a live event; nested fields for
+// The event properties of a GA4 export row. Parameters become top-level properties, as in a live event; nested fields for
 // which we have no names stay nested, so that two fields of the same name never overwrite each other. Source:
 // docs/wire/import.md §1.5.
 
@@ -138,7 +138,7 @@ function removeEmptyFields(value: JsonValue): JsonValue {
 }
 
 /**
- * The id of the session. GA4's session number is the second in which the session started.
+ * The id of the session. The number that GA4 gives a session is the second in which the session started.
  * @returns null for an event outside of sessions.
  */
 function deriveSessionId(row: JsonObject, session: JsonValue | undefined): string | null {
@@ -167,7 +167,7 @@ function formatInstant(value: JsonValue | undefined): string | null {
   return timeUs === null || timeUs <= 0 ? null : formatTime(timeUs)
 }
 
-// Lists of `{key, value: {string_value, int_value, …}}`.
+// The functions below read lists of `{key, value: {string_value, int_value, …}}`.
 
 const integer = /^-?(?:0|[1-9]\d*)$/
 const decimal = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?$/i

@@ -49,7 +49,7 @@ export const ga4 = defineSource(
 function convertRow(row: JsonObject, window: TimeWindow, settleDays: number): Conversion {
   const name = readEventName(getOwnValue(row, 'event_name'), 'event_name')
   if (sessionMarkers.has(name)) return createSkippedOutcome('session_marker')
-  // Without consent both are null, and no id may be invented.
+  // Without the user's consent, both ids are null, and we may not invent one.
   const [userId, deviceId] = [toLegalId(row.user_id), toLegalId(row.user_pseudo_id)]
   const distinctId = requireDistinctId(userId ?? deviceId)
   const timeUs = readRowTime(row, window)
@@ -92,7 +92,7 @@ function deriveUuid(row: JsonObject): string {
 
 /**
  * Hash of the event's own content. Other columns are left out, since another export of the same day may add columns, or
- * have other values in them, such as in the columns of the person.
+ * have other values in them, such as in person columns.
  */
 function hashEvent(row: JsonObject): string {
   const fields = ['event_params', 'items', 'ecommerce'].map(field => [field, getOwnValue(row, field) ?? null] as const)
@@ -120,7 +120,7 @@ function normalizeValue(value: JsonValue): JsonValue {
   return normalized
 }
 
-/** Excludes whole numbers, which keep all their digits. */
+/** Matches numbers with a fraction or an exponent. Whole numbers are not matched, since they keep all their digits. */
 const decimal = /^-?\d+(?:\.\d+(?:e[+-]?\d+)?|e[+-]?\d+)$/i
 
 function isNullOrEmpty(value: JsonValue): boolean {

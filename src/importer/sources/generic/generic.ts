@@ -78,7 +78,7 @@ interface Conversions {
   readonly keepsIdentical: boolean
   readonly isWanted: (record: JsonObject) => boolean
   readonly selector: ReturnType<typeof createFieldSelector>
-  /** Looks at a record for the names in the mapping. */
+  /** Notes which names in the mapping the record has. */
   readonly watch: ((record: JsonObject) => void) | undefined
 }
 

@@ -62,7 +62,7 @@ function convertRow(table: string | null, row: JsonObject, lookups: Lookups): Co
     case 'sessions':
       return createSkippedOutcome('session_marker')
     case 'all_events':
-      // The same events are also in their own tables, and only there with their properties.
+      // Skip the row: the same event is also in a table of its own, and has its properties only there.
       return createSkippedOutcome('duplicate_in_source')
     case 'users':
       return convertUser(row, lookups)
@@ -79,7 +79,7 @@ function readIdentityFacts(row: JsonObject): readonly SourceFact[] {
   return userId === null || identity === null ? [] : [{ kind: identityFact, key: userId, value: identity }]
 }
 
-/** Two Heap users that are the same person. */
+/** Converts a row that says that two Heap users are the same person. */
 function convertMigration(row: JsonObject, { identityOf, window }: Lookups): Conversion {
   const alias = requireDistinctId(toLegalId(row.from_user_id), 'from_user_id')
   const target = requireDistinctId(toLegalId(row.to_user_id), 'to_user_id')
@@ -91,7 +91,7 @@ function convertMigration(row: JsonObject, { identityOf, window }: Lookups): Con
   return { events: [{ uuid, event: '$create_alias', sourceName, distinctId, timeUs, properties: { alias } }] }
 }
 
-/** Names of files that contain a part of a table, and do not name the table. */
+/** Matches names such as `part-0` of files that contain a part of a table, since such names do not name the table. */
 const piece = /^(?:part|file|data|chunk)?[-_]?\d/i
 
 /** @returns the table's own name, without project and schema: `app.heap_main_production.pageviews` is `pageviews`. */
@@ -146,7 +146,7 @@ function putPage(properties: JsonObject, row: JsonObject): void {
   putProperty(properties, '$current_url', url)
 }
 
-/** Adds the character with which the part of a URL starts, which only some exports write. */
+/** Adds the character that starts a part of a URL, such as `?`, unless the export has written it. */
 function addLeadingChar(part: string | null, first: string): string {
   return part === null ? '' : part.startsWith(first) ? part : `${first}${part}`
 }
@@ -172,7 +172,7 @@ function convertUser(row: JsonObject, { window, identityOf }: Lookups): Converte
   return { events, links: createIdentityLinks(identity, deviceId, timeUs) }
 }
 
-/** The time of the values in a user row. @throws RecordReject */
+/** The time at which the values in a user row were valid. @throws RecordReject */
 function readUserTime(row: JsonObject, window: TimeWindow): number {
   const field = isDatePresent(row.last_modified) || !isDatePresent(row.joindate) ? 'last_modified' : 'joindate'
   return readTimeField(row, field, heapTime, window)
@@ -228,9 +228,9 @@ function putField(properties: JsonObject, field: string, value: JsonValue, toNam
   putProperty(properties, toName('$os_version'), version)
 }
 
-/** The name of our own first-touch property. */
+/** Returns the name of our first-touch property that corresponds to a property. */
 function toInitialName(name: string): string {
-  // In a user, this is the first page ever; in an event, it is the first page of the session.
+  // In a user row, `landing_page` is the user's first page ever; in an event row, it is the first page of the session.
   if (name === 'landing_page') return '$initial_current_url'
   return `$initial_${name.startsWith('$') ? name.slice(1) : name}`
 }

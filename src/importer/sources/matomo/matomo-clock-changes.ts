@@ -20,7 +20,7 @@ export interface VisitSpan {
 
 /** How far start and end may be from the first and last action, since Matomo takes them from different clocks. */
 const toleranceUs = 60 * usPerSecond
-/** No visit lasts longer. Bounds the search for clock changes. */
+/** The longest visit: bounds the search for clock changes. */
 const spanMaxUs = 2 * 86_400 * usPerSecond
 
 /**
@@ -42,8 +42,8 @@ export function findTimesAcrossClockChange(
 }
 
 /**
- * @returns null unless the first action is at the start of the visit, the last one at its end, and the two have
- * different UTC offsets.
+ * @returns the true times; null unless the first action is at the start of the visit and the last action at its end, and
+ * these two actions have different UTC offsets.
  */
 function findTrueTimes(
   written: readonly number[],

@@ -131,7 +131,7 @@ function isDisplayField(field: string): boolean {
 
 /**
  * Fields of the visit and its actions that no event carries. Fields from which a uuid or a time is derived count as carried.
- * @param actions the actions that become events. @param goals the goals, which do not.
+ * @param actions the actions that become events. @param goals the actions that are goals, which become no events.
  */
 export function listDroppedMatomoFields(
   visit: JsonObject,

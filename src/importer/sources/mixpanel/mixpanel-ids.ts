@@ -43,8 +43,8 @@ export function readIdentity(sourceName: string, from: JsonObject): Identity {
 }
 
 /**
- * The anonymous id takes precedence over the device id, and is the distinct id of a record that has neither an id nor a
- * user. The anonymous id does not replace a placeholder. @throws RecordReject
+ * The anonymous id takes precedence over a device id. A record without a distinct id and a user id belongs to its anonymous
+ * id, but not if its distinct id is a placeholder. @throws RecordReject
  */
 function chooseDistinctId(from: JsonObject): string {
   const [resolved, userId] = [getOwnValue(from, 'distinct_id'), getOwnValue(from, '$user_id')]
@@ -70,7 +70,7 @@ function isDeviceId(id: string | null): boolean {
 
 const devicePrefix = '$device:'
 
-/** Removes the prefix that a device has in `distinct_id` but not in `$device_id`, so that both are the same id. */
+/** Removes the prefix that a device id has in `distinct_id` but not in `$device_id`, so that both ids are the same. */
 function removeDevicePrefix(id: JsonValue | undefined): JsonValue | undefined {
   return typeof id === 'string' && id.startsWith(devicePrefix) ? id.slice(devicePrefix.length) : id
 }

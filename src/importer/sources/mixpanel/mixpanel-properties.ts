@@ -18,7 +18,7 @@ const renames: ReadonlyMap<string, string> = new Map([
   ['$city', '$geoip_city_name'],
   ['$region', '$geoip_subdivision_1_name'],
 ])
-/** Facts about the export, not about the event. */
+/** Properties that describe the export and not the event, so that no event carries them. */
 const droppedKeys: ReadonlySet<string> = new Set([
   '$mp_api_endpoint',
   'mp_processing_time_ms',

@@ -52,9 +52,9 @@ function wallClockToUtcUs(wallUs: number, zone: string): number {
 }
 
 /**
- * `zone_shift:SECONDS`: the difference from the time of receipt, rounded to quarters of an hour. With a configured zone,
- * `zone_shift_differs` if the difference is not the zone's offset. Without a time of receipt, `zone_unproved` for an event
- * from the years in which projects exported local times.
+ * `zone_shift:SECONDS`: the difference between the event's time and its time of receipt, rounded to quarters of an hour.
+ * With a configured zone, `zone_shift_differs` if the difference is not the zone's offset. Without a time of receipt,
+ * `zone_unproved` for an event from the years in which projects exported local times.
  */
 export function createTimeZoneNotes(from: JsonObject, { timeUs, numberUs }: EventTime, zone: string | null): string[] {
   if (numberUs === null) return []

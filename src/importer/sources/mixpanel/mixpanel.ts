@@ -74,7 +74,7 @@ function convertEvent(record: JsonObject, settings: Settings): Conversion {
     const uuid = deriveUuid(record, from)
     return { events: [{ uuid, event, sourceName, distinctId, timeUs, properties }], links, dropped, notes }
   }
-  // The uuid of an event that joins two ids depends only on them, so that repeated rows are one event.
+  // The uuid of an event that joins two ids depends only on these ids, so that repeated rows are one event.
   const uuid = deriveImportUuid(ids.kind, name, distinctId, ids.alias)
   const joining = { uuid, event, sourceName, distinctId, timeUs, properties: { ...properties, alias: ids.alias } }
   return { events: [joining], links, dropped, notes }
@@ -85,7 +85,7 @@ function deriveUuid(record: JsonObject, from: JsonObject): string {
   return insertId === null ? deriveContentUuid(name, record) : deriveMixpanelUuid(insertId)
 }
 
-/** A row of the profile export has no event. */
+/** Whether a record is a row of the profile export; such a row has no field `event`. */
 export function isMixpanelProfile(record: JsonObject): boolean {
   return !Object.hasOwn(record, 'event') && Object.hasOwn(record, '$distinct_id')
 }
@@ -101,7 +101,7 @@ function requireProfileTime(exportedUs: number | null, window: TimeWindow): numb
   return exportedUs
 }
 
-/** @param exportedUs like that of `requireProfileTime`. @throws RecordReject */
+/** @param exportedUs as for `requireProfileTime`. @throws RecordReject */
 function convertProfile(record: JsonObject, exportedUs: number | null, window: TimeWindow): Conversion {
   const from = getOwnValue(record, '$properties')
   if (!isJsonObject(from)) throw new RecordReject('properties_not_object', '$properties')

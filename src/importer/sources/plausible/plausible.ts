@@ -22,11 +22,11 @@ import {
   wallClockToUtc,
 } from '#importer/records/source-time.ts'
 
-/** A fact that exists for each date that has rows of pages. */
+/** The kind of a fact that exists for each date that has rows in the pages table. */
 const pagesFact = 'plausible_pages'
 const pages = 'imported_pages'
 const totals = 'imported_visitors'
-/** All views of a row are in memory at once: some 200 MB. */
+/** The most page views of one row: all of them are in memory at once, which takes some 200 MB. */
 const viewsMax = 1_000_000
 
 interface Settings {
@@ -34,7 +34,7 @@ interface Settings {
   readonly site: string
   /** The zone of the site's days; null refuses all rows. */
   readonly zone: string | null
-  /** How many pseudo-visitors the views of a day are spread over; null takes the count of each row. */
+  /** How many pseudo-visitors the views of a day are spread over; null takes the count of visitors in each row. */
   readonly visitors: number | null
   readonly window: TimeWindow
 }
@@ -101,7 +101,7 @@ function convertToSum(table: string, row: JsonObject, settings: Settings): Conve
   return { events: [{ uuid, event, sourceName: table, distinctId, timeUs, ...filledIn, properties }] }
 }
 
-/** @returns null for a row without a number of page views. */
+/** @returns the page views that a row counts; null if the row has no count of page views. */
 function synthesizeViews(table: string, row: JsonObject, settings: Settings): Conversion | null {
   const viewCount = readCount(row, 'pageviews')
   if (viewCount === null) return null
@@ -112,7 +112,7 @@ function synthesizeViews(table: string, row: JsonObject, settings: Settings): Co
   const date = toIdText(row.date) ?? ''
   const [host, page] = [readTextField(row, 'hostname'), readTextField(row, 'page')]
   const visitorCount = Math.max(1, settings.visitors ?? readCount(row, 'visitors') ?? 1)
-  // All events share one object, since a row may count very many views.
+  // All events share one object with properties, since a row may count very many views.
   const properties = createViewProperties(host ?? settings.site, page)
   const events = Array.from({ length: viewCount }, (_, index): ImportedEvent => {
     const parts = [settings.site, 'synthetic', date, host ?? '', page ?? '', String(index)]

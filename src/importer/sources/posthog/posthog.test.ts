@@ -171,7 +171,7 @@ describe('the ids of a PostHog person', () => {
     assert.deepEqual(mergesOf([moved('x', 'p-2', 1), ...rows, moved('x', 'p-1', 2)]), ['x a', 'x b'])
   })
 
-  it('are not merged without consent', () => {
+  it('are merged only if the operator allowed it', () => {
     const reasons = convertRecords(posthog, [id('u-1'), id('u-2')]).map(outcome =>
       'rejected' in outcome ? outcome.rejected.reason : 'skipped',
     )

@@ -86,7 +86,7 @@ function convertEvent({ value: record }: SourceRecord, options: PostHogOptions):
     const isOwn = ownFields.has(key) || isBookkeeping(key) || Object.hasOwn(properties, key)
     if (!isOwn && !isStripped(key, options) && !isEmptyValue(value)) setOwnValue(properties, key, value)
   }
-  // Both names mean the same; the service stores only `$groupidentify`.
+  // Both event names mean the same, but the service stores only `$groupidentify`.
   const event = name === '$group_identify' ? '$groupidentify' : name
   const dropped = [...Object.keys(record).filter(isBookkeeping), ...stripped]
   return { events: [{ uuid, event, sourceName: name, distinctId, timeUs, properties }], notes, dropped }
@@ -140,7 +140,7 @@ function readOrDeriveUuid(record: JsonObject, notes: RecordNote[]): string {
   return uuid ?? deriveImportUuid('posthog', 'uuid', written)
 }
 
-// Rows of the persons export, each with one id of one person. It is the only record of merges made through an API.
+// Rows of the persons export, each with one id of one person. Only this export shows merges made through an API.
 
 /** @param table the table of all records; null takes it from each record's file. */
 function isPersonRow({ value, table: ofFile }: SourceRecord, table: string | null): boolean {
@@ -161,7 +161,7 @@ type FindFact = SourceContext['findFact']
  * last id, and the next id after each id.
  */
 const [firstKind, lastKind, nextKind] = ['person', 'person_last', 'person_next'] as const
-/** For each id, its row with the highest version: the version and the person, or no person if the id was deleted. */
+/** The kind of fact with an id's highest row version and the person in that row, if the id was not deleted. */
 const ownerKind = 'person_of_id'
 
 /** Ids can move between persons, and tables also contain replaced rows, so the highest version counts. */
@@ -218,7 +218,7 @@ function belongsTo(distinctId: string, personId: string, findFact: FindFact): bo
   return owner === null || owner.personId === personId
 }
 
-/** @returns null for an id whose rows have no version: all of them count. */
+/** @returns null for an id whose rows have no version: then all its rows count. */
 function findOwner(distinctId: string, findFact: FindFact): { version: number; personId: string } | null {
   const fact = findFact(ownerKind, distinctId)
   if (fact === null) return null

@@ -3,7 +3,7 @@
 import { getOwnValue, isJsonObject, type JsonObject } from '#core/json.ts'
 import { isEmptyValue, putProperty, readObjectField, readTextField } from '#importer/records/record-fields.ts'
 
-/** For each part of the context, the property of each field. */
+/** For each object in the context: the property that each of its fields becomes. */
 const targets: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   os: { name: '$os', version: '$os_version' },
   device: {
@@ -17,7 +17,7 @@ const targets: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   screen: { width: '$screen_width', height: '$screen_height', density: '$screen_density' },
 }
 
-/** The property of each field of the context itself. */
+/** The property that each field of the context itself becomes. */
 const ownTargets = { ip: '$ip', locale: '$locale', timezone: '$timezone', userAgent: '$raw_user_agent' }
 
 export function putContextProperties(properties: JsonObject, context: JsonObject): void {
@@ -56,8 +56,8 @@ const readFields: Readonly<Record<string, readonly string[]>> = {
 }
 
 /**
- * Moves the fields of a page to the properties that live events have. If `page` is `properties` itself, its fields overwrite
- * those of the context.
+ * Moves the fields of a page to the properties that live events have. If `page` is `properties` itself, its fields
+ * overwrite properties that come from the context.
  */
 export function putPageProperties(properties: JsonObject, page: JsonObject): void {
   const moved = { url: '$current_url', path: '$pathname', referrer: '$referrer', title: 'title' }
@@ -78,7 +78,7 @@ const deviceTypes: Readonly<Record<string, string>> = {
   desktop: 'Desktop',
 }
 
-/** Mobile SDKs send the operating system, whereas live events have the kind of device. */
+/** Mobile SDKs send the operating system as the device type, whereas live events have the kind of device. */
 function toDeviceType(type: string | null): string | null {
   return type === null ? null : (deviceTypes[type.toLowerCase()] ?? type)
 }

@@ -72,7 +72,7 @@ function convertMessage(record: JsonObject, { window, zone, groupType }: Setting
   const own = toEvent({ record, userId, anonymousId, properties: mapProperties(record, groupType), groupType })
   const distinctId = requireDistinctId(userId ?? anonymousId)
   const { timeUs, field: timeField } = readMessageTime(record, zone, window)
-  // A person cannot be joined with itself.
+  // Skip an alias that would join a person with itself.
   if (own.event === '$create_alias' && own.properties.alias === distinctId) return createSkippedOutcome('filtered')
   const isOwnEvent = own.event === '$identify'
   const links = createIdentityLinks(userId, anonymousId, timeUs).map(link => ({ ...link, isOwnEvent }))
@@ -97,7 +97,7 @@ const messageTypes: ReadonlyMap<JsonValue | undefined, MessageType> = new Map<st
   ['alias', { toEvent: createAliasEvent, fields: ['previousId'] }],
 ])
 
-/** @throws RecordReject for a type that has no event here. */
+/** @throws RecordReject for a message type that is absent or becomes no event. */
 function readType(record: JsonObject): MessageType {
   const type = getOwnValue(record, 'type')
   if (isEmptyValue(type)) throw new RecordReject('event_missing', 'type')
@@ -117,7 +117,7 @@ function createViewEvent({ record, properties }: Message): OwnEvent {
   return { event: isScreen ? '$screen' : '$pageview', properties }
 }
 
-/** Becomes a `$set` without an anonymous id, since there is nothing to link. */
+/** Without an anonymous id, the message becomes a `$set`, since there is nothing to link. */
 function createIdentifyEvent({ record, userId, anonymousId, properties }: Message): OwnEvent {
   const set: JsonObject = {}
   putProperties(set, readTraits(record))
@@ -127,7 +127,7 @@ function createIdentifyEvent({ record, userId, anonymousId, properties }: Messag
   return { event: '$identify', properties: { ...properties, $anon_distinct_id: anonymousId } }
 }
 
-/** RudderStack's SDKs only send the traits of the context. */
+/** Reads the traits of the message, or else of its context, the only traits that RudderStack's SDKs send. */
 function readTraits(record: JsonObject): JsonObject {
   return readObjectField(hasTopLevelTraits(record) ? record : readObjectField(record, 'context'), 'traits')
 }
@@ -204,7 +204,7 @@ const messageFields: ReadonlySet<string> = new Set([
 ])
 /** Fields that some senders fill in for every type, although they have no meaning for most types. */
 const names = ['event', 'name']
-/** The key that a message was sent with. */
+/** The secret key that a message was sent with, which no event carries. */
 const secretField = 'writeKey'
 const notKept = [...names, secretField]
 
@@ -231,7 +231,7 @@ function isUsedField(record: JsonObject, field: string): boolean {
   return messageFields.has(field) || messageTypes.get(getOwnValue(record, 'type'))?.fields.includes(field) === true
 }
 
-/** SDKs send empty objects. */
+/** SDKs send empty objects, which do not count as dropped fields. */
 function isEmptyObject(value: JsonValue): boolean {
   return isJsonObject(value) && Object.keys(value).length === 0
 }

@@ -17,7 +17,7 @@ export interface ExpectedEvents {
   readonly rows: number
   /** Unique events by UTC day and name. */
   readonly counts: ReadonlyMap<string, ReadonlyMap<string, number>>
-  /** Unique events with names beyond `countedMax`, by UTC day and by the name's part (`findNameBucket`). */
+  /** Unique events with names beyond `countedMax`, by UTC day and by the name's bucket (`findNameBucket`). */
   readonly otherCounts: ReadonlyMap<string, readonly number[]>
   readonly idBuckets: readonly number[]
   /**
@@ -76,7 +76,7 @@ export class ExpectedTally {
   readonly #generatedSeen = new KeySet()
   /** By `formatSampleKey`. */
   #samples = new Map<string, Sample>()
-  /** Larger ranks are no longer chosen. Until there are enough samples, this is a text larger than any hash. */
+  /** The largest rank (a hash) that can be chosen. Until there are enough samples, it is a text larger than any hash. */
   #worstRank = 'g'
   #rows = 0
 
@@ -102,11 +102,11 @@ export class ExpectedTally {
   #addToSample(event: ImportedEvent): void {
     const sample = this.#samples.get(formatSampleKey(event))
     sample?.events.push(event)
-    // Drop the earliest: the service keeps the event that comes last.
+    // Drop the sample's earliest event: of events with the same key, the service keeps the last.
     if (sample !== undefined && sample.events.length > sameKeyMax) sample.events.shift()
   }
 
-  /** Must be called for each part, whose records have no events of earlier days. */
+  /** Call at the start of each part. Forgets the keys of earlier days, since the part has no events of these days. */
   beginPart({ id }: Pick<StagedPart, 'id'>): void {
     const day = id.slice(0, id.indexOf('/'))
     if (!/^\d/.test(day)) return
@@ -202,7 +202,7 @@ class KeySet {
   }
 }
 
-/** @param bytes one character per byte. */
+/** @param bytes a text with one character per byte. */
 function readBits32(bytes: string, at: number): number {
   let bits = 0
   for (let index = at + 3; index >= at; index--) bits = (bits << 8) | bytes.charCodeAt(index)

@@ -77,7 +77,7 @@ function createPropertyDifference(message: string): PersonDifference {
   return { message, missingId: null }
 }
 
-/** The API shows only some ids of a person with very many. */
+/** The distinct ids that the API shows of a person; it shows only some if there are very many. */
 export function readDistinctIds(stored: JsonObject | undefined): readonly string[] {
   const ids = stored?.distinct_ids
   return Array.isArray(ids) ? ids.filter(id => typeof id === 'string') : []

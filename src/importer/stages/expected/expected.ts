@@ -46,7 +46,7 @@ export interface SentEvents {
 }
 
 const expectedName = 'expected'
-/** In characters of JSON, separately for samples and persons, since events and persons may be very large. */
+/** How many characters of JSON are stored for the samples, and as many for the persons: both may be very large. */
 const charsMax = 16 * 1_024 * 1_024
 
 interface Stored {
@@ -60,7 +60,7 @@ interface Stored {
   readonly persons: readonly { id: string; ids: string[]; properties: JsonObject; marks: PropertyMarks }[] | null
 }
 
-/** @param of the job and its retries. */
+/** The numbers `sent` and `refused` include the job's retries. */
 export function storeExpectations(folder: JobFolder, { sent, refused }: SentEvents, expected: Expected): void {
   const { rows, counts, otherCounts, idBuckets, samples, persons } = expected
   const storedPersons = persons?.map(({ id, ids, profile }) => ({ id, ids: [...ids], ...profile })) ?? null
@@ -75,7 +75,7 @@ export function storeExpectations(folder: JobFolder, { sent, refused }: SentEven
   writeJobState(folder, expectedName, stored)
 }
 
-/** @returns null if nothing is stored, or if something else was sent. */
+/** @returns null if no expectations are stored, or if they were stored for other numbers of sent events. */
 export function readExpectations(folder: JobFolder, { sent, refused }: SentEvents): Expected | null {
   const stored = readJobState<Stored>(folder, expectedName)
   if (stored?.sent !== sent || stored.refused !== refused) return null
@@ -92,7 +92,7 @@ export function readExpectations(folder: JobFolder, { sent, refused }: SentEvent
   }
 }
 
-/** How many values fit, from the first on. */
+/** How many values, counted from the first, fit into `max` characters of JSON. */
 function countWithin(values: readonly unknown[], max: number): number {
   let chars = 0
   const index = values.findIndex(value => {

@@ -14,7 +14,7 @@ const errorOfEstimate = 1.04 / Math.sqrt(registerCount)
 /** The correction factor for 2^14 registers. Source: Flajolet et al., HyperLogLog, 2007, figure 3. */
 const alpha = 0.7213 / (1 + 1.079 / registerCount)
 
-/** Counts exactly up to a bound, then with HyperLogLog, whose error is given. */
+/** Counts exactly up to a bound, and beyond it with HyperLogLog, whose standard error is returned with the count. */
 export class DistinctCount {
   readonly #exactMax: number
   #exact: Set<string> | null = new Set()
@@ -64,7 +64,7 @@ export class FrequentTexts {
   readonly #size: number
   readonly #counts = new Map<string, number>()
   #total = 0
-  /** By how much each count may be too low. */
+  /** By how much the count of each text may be too low. */
   #lost = 0
 
   constructor(size: number) {

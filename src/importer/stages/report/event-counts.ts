@@ -13,12 +13,12 @@ export const countedMax = { names: 100_000, ofDays: 500_000 }
 
 const usPerDay = 86_400_000 * usPerMs
 
-/** Keeps source names made of ids from filling the report. */
+/** How many source names are kept per event: names made of ids would otherwise fill the report. */
 const sourceNamesMax = 20
 
 interface NameCount {
   count: number
-  /** The names in the source. */
+  /** The names that the event has in the source. */
   readonly sources: Set<string>
   firstUs: number
   lastUs: number

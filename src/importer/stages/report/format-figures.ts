@@ -1,4 +1,4 @@
-// Figures as a report shows them.
+// Formats figures as a report shows them.
 
 export function formatNumber(value: number): string {
   return value.toLocaleString('en')

@@ -22,7 +22,7 @@ const eventCount = Type.Object({
 const dayCount = Type.Object({
   /** UTC. */
   day: text,
-  /** Includes events whose names are not in `events`. */
+  /** The number of all events of the day, including events whose names are not in `events`. */
   count,
   events: Type.Record(count),
 })
@@ -45,7 +45,7 @@ const overlapDay = Type.Object({
   day: text,
   live: count,
   imported: count,
-  /** Ids of the published import jobs, at most ten. */
+  /** Ids of published import jobs that have events on this day, at most ten. */
   jobs: texts,
 })
 
@@ -74,7 +74,7 @@ const targetAnswer = Type.Union([Type.Object({ notAsked: text }), targetFacts])
 const planChoice = Type.Object({
   /** The option as passed to `pennon import plan`. */
   option: text,
-  /** A sentence about its effect. */
+  /** A sentence about the effect of the option. */
   text,
   /** Whether publishing replaces values that live events wrote. */
   replacesLiveValues: Type.Boolean(),
@@ -83,7 +83,7 @@ const planChoice = Type.Object({
 const damagedFile = Type.Object({
   /** As in `RawPosition`. */
   object: text,
-  /** How many records precede the damage, in this file and in other files of the same archive. */
+  /** How many records were read before the damage, from this file and from other files of the same archive. */
   records: count,
   line: count,
   why: text,
@@ -187,7 +187,7 @@ export interface Verification {
     readonly name: 'day_event_counts' | 'id_buckets' | 'random_events' | 'live_data'
     readonly state: 'equal' | 'differs' | 'not_checked'
     readonly compared: number
-    /** Descriptions of the first differences. */
+    /** Descriptions of the first differences that were found. */
     readonly differences: readonly string[]
   }[]
   /** The service's notes about the job, by reason, and a note about rows missing because persons were erased. */

@@ -110,7 +110,7 @@ export class RejectedRecordEstimate {
   }
 }
 
-/** A handful of rejects is always fine, however few records there are. */
+/** So few rejects are always allowed, even if there are hardly any more records. */
 const rejectsMin = 5
 
 /** Whether the share of rejected records is so large that the mapping is probably wrong. */

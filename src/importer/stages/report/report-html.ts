@@ -138,7 +138,7 @@ ${bars.join('\n')}
 </figure>`
 }
 
-/** Marks a day without events on the axis, since a missing bar among a thousand is easily overlooked. */
+/** The bar of a day, or a mark for a day without events, since a missing bar among a thousand is easily overlooked. */
 function renderBar(day: string, index: number, count: number, max: number): string {
   const isGap = count === 0
   const tall = isGap ? 6 : Math.max(1, Math.round((count / max) * chartHeight))

@@ -69,7 +69,7 @@ function limitTable(table: Table): Table {
   return { ...table, caption: `${table.caption} (${left})`, rows: table.rows.slice(0, rowsMax) }
 }
 
-/** Lines that identify the job, for readers outside of its folder. */
+/** Lines that identify the job, for readers who see the report outside of the job's folder. */
 export function describeJob({ folder, plannedAt, rehearsedAt }: Rehearsal): readonly string[] {
   const name = folder.slice(folder.lastIndexOf('/') + 1)
   const rehearsed = rehearsedAt === undefined ? '' : `, rehearsed ${formatMinute(rehearsedAt)}`
@@ -97,7 +97,7 @@ export function describeSentEvents({ target, balance: { toSend } }: Rehearsal, s
   ]
 }
 
-/** @returns what happened to the import since it was sent; empty while nothing did. */
+/** @returns lines on what happened to the import after it was sent; empty if nothing has happened yet. */
 function describeEnding({ ending }: SentSummary): readonly string[] {
   if (ending === null || !ending.isDone) return []
   const at = ending.at === undefined ? '' : ` at ${ending.at}`
@@ -261,7 +261,7 @@ function createEventsSection({ events, eventsOfOtherNames: others = 0 }: Rehears
   return createSection('Events', events.length === 0 ? 'None.' : unlisted, createEventTable(events))
 }
 
-/** Lists events with their name here and some of their names in the source. */
+/** Lists event names, each with some of the names that these events have in the source. */
 export function createEventTable(events: readonly EventCount[]): Table {
   const rows = events.map(({ event, sources = [], count, first, last }) => [
     ...[event, `${sources.slice(0, 3).join(', ')}${sources.length > 3 ? ', …' : ''}`, formatNumber(count), first, last],
@@ -269,7 +269,7 @@ export function createEventTable(events: readonly EventCount[]): Table {
   return limitTable(createTable('Events by name', ['Event', 'In the source', '#Count', 'First', 'Last'], rows))
 }
 
-/** The table has every day, since the chart only repeats the table. */
+/** The table lists every day, since the chart must not show anything that the table lacks. */
 function createDaysSection({ days }: Rehearsal): Section {
   const line = days.length === 0 ? 'None.' : `${formatCount(days.length, 'day')} with events.`
   const rows = days.map(({ day, count, events }) => [day, formatNumber(count), formatMostFrequent(events)])

@@ -13,7 +13,7 @@ const perKind = 5
 /** Additional samples of records with events for each day, so that every day has some; enough for about three years. */
 const perDay = 2
 const daysMax = 1_100
-/** Keeps names made of ids from filling the file. */
+/** How many kinds have samples: names made of ids would otherwise fill the file. */
 const kindsMax = 2_000
 const sourceShownMax = 16 * 1024
 

@@ -64,7 +64,7 @@ export function createTargetWarnings(answer: TargetAnswer, imported: ImportFacts
   return warnings.flatMap(([code, text]) => (text === null || text === false ? [] : [{ code, text }]))
 }
 
-/** @returns null if there are no such events. */
+/** @returns how many events of this kind the target has on the days of the import; null if it has none. */
 function describeOverlap(overlap: readonly OverlapDay[], kind: 'live' | 'imported'): string | null {
   const days = overlap.filter(day => day[kind] > 0)
   if (days.length === 0) return null
@@ -73,7 +73,7 @@ function describeOverlap(overlap: readonly OverlapDay[], kind: 'live' | 'importe
   return `${formatCount(events, `${kind} event`)} on ${formatCount(days.length, 'day')} of this import (${range})`
 }
 
-/** @returns why the service would refuse the import because of its age; null if it would not, or was not asked. */
+/** @returns why the service would refuse the import as too old; null if it would accept it, or was not asked. */
 export function explainAgeRefusal(answer: TargetAnswer, { days: imported, acceptsOld }: ImportFacts): string | null {
   if ('notAsked' in answer || acceptsOld) return null
   const seconds = answer.dropsLiveOlderThanSeconds ?? 0

@@ -12,13 +12,13 @@ import { formatNumber, formatPercent } from './format-figures.ts'
 import type { DayCount, EventCount, Rehearsal, Warning } from './import-report.ts'
 
 const frequentIdShare = 0.05
-/** In a small export, nearly every id is frequent. */
+/** With fewer events than this, no id is reported as frequent: in a small export, nearly every id is. */
 const frequentIdEventsMin = 1_000
 const frequentTimeShare = 0.01
 const frequentTimesMin = 100
 
-/** More than any project can have. */
-const groupTypesKept = 1_000
+/** How many group types are remembered: more than any project can have. */
+const groupTypesKeptMax = 1_000
 
 /** Event names that the service treats specially. */
 const knownNames = [
@@ -38,7 +38,7 @@ export class WarningCollector {
   readonly #withoutDollar = new Map<string, number>()
   readonly #groupTypes = new Set<string>()
   readonly #idKinds = new Map<string, Record<IdKind, number>>()
-  /** The current run of equal times, which are consecutive. */
+  /** The current run of consecutive events with the same time. */
   #run = { timeUs: Number.NaN, count: 0 }
   #longestRuns: { timeUs: number; count: number }[] = []
   #total = 0
@@ -60,7 +60,7 @@ export class WarningCollector {
   }
 
   #addGroupType(type: string): void {
-    if (this.#groupTypes.size < groupTypesKept) this.#groupTypes.add(type)
+    if (this.#groupTypes.size < groupTypesKeptMax) this.#groupTypes.add(type)
   }
 
   groupTypes(): readonly string[] {
@@ -113,7 +113,7 @@ export class WarningCollector {
   #endRun(): void {
     const { count } = this.#run
     if (count < frequentTimesMin || count < frequentTimeShare * this.#total) return
-    // Keep 100: no more times can each have one percent of all events. The share of an earlier time may have dropped since.
+    // Keep 100 runs: no more times can each have 1 % of all events. The share of an earlier time may have dropped since.
     this.#longestRuns = [...this.#longestRuns, this.#run].toSorted((a, b) => b.count - a.count).slice(0, 100)
     this.#run = { timeUs: Number.NaN, count: 0 }
   }

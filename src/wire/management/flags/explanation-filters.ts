@@ -23,12 +23,12 @@ export interface ExplanationPermissions {
 
 export interface FilterToExplain {
   readonly filter: StoredFilter
-  /** Its position in the definition. */
+  /** The filter's position in the definition. */
   readonly index: number
-  /** The group type of its set; null for persons. */
+  /** The group type of the filter's condition set; null for persons. */
   readonly typeIndex: number | null
   readonly negation?: boolean
-  /** For a filter on a cohort that could be compiled. */
+  /** The compiled cohort, for a filter on a cohort; absent if it could not be compiled. */
   readonly cohort?: CompiledCohort
 }
 

@@ -71,7 +71,7 @@ const nothingEvaluated: Steps = {
   variant: null,
 }
 
-/** Shows the first conditions, and the one that decided even if it comes later. */
+/** Shows the first conditions, and also the condition that decided, even if it comes later. */
 function encodeSteps(
   explained: ExplainedFlag,
   flag: CompiledFlag,
@@ -226,7 +226,7 @@ function toConditionResult(traced: TracedSet | undefined): ExplainedConditionJso
   return (traced.missed ?? 'matched') as ExplainedConditionJson['result']
 }
 
-/** @param traced null or undefined when it was not tested. */
+/** @param traced null or undefined when the holdout was not tested. */
 function encodeHoldout({ id, exclusionPercentage }: Holdout, traced: TracedHoldout | null | undefined) {
   return {
     ...{ id, exclusion_percentage: exclusionPercentage },

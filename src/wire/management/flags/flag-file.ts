@@ -1,5 +1,5 @@
 // Flags and cohorts of a project as a file: what `pennon flags export` writes and `import` reads. Filters have names in
-// place of ids: keys of flags, names of cohorts and of group types, so that a file says the same in every project. Source:
+// place of ids: keys of flags, names of cohorts and of group types, so that a file means the same in every project. Source:
 // ours, docs/guides/flags.md.
 
 import { cohortIdOf } from '#core/flags/definitions/cohort-tree.ts'
@@ -34,7 +34,7 @@ export interface ApiLists {
   readonly groupTypes: readonly JsonObject[]
 }
 
-/** The fields of a flag in a file, in their order. Payloads that are encrypted are in no file. */
+/** The fields of a flag in a file, in their order. A file never contains encrypted payloads. */
 const flagFields = [
   ...['key', 'name', 'active', 'archived', 'tags', 'evaluation_runtime', 'evaluation_contexts'],
   ...['bucketing_identifier', 'ensure_experience_continuity', 'is_remote_configuration', 'filters'],
@@ -141,7 +141,7 @@ export function createReferenceNamer({ flags, cohorts, groupTypes }: ApiLists): 
     },
     cohort: cohort => {
       const isStatic = cohort.is_static === true
-      // Filters of a static cohort mean nothing.
+      // The filters of a static cohort have no effect, so they are left out.
       const filters = isStatic ? {} : replaceReferenceValues(toObject(cohort.filters), maps)
       return pickMembers({ ...cohort, is_static: isStatic, filters }, cohortFields) as FileCohort
     },
@@ -154,14 +154,14 @@ export function isNotDeleted({ deleted }: JsonObject): boolean {
 }
 
 /**
- * The filters with names instead of ids. Rules lose their experiments, which no file contains; rules refer to nothing
- * else.
+ * The filters with names instead of ids. The experiments of rules are removed, because a file contains no experiments;
+ * rules refer to nothing else.
  */
 function replaceIdsByNames(filters: JsonObject, maps: ReferenceValueMaps): JsonObject {
   return readConfigVersion(filters) === 2 ? copyExperimentsFrom(filters, null) : replaceReferenceValues(filters, maps)
 }
 
-/** A reference of the filters by name, with its place. */
+/** A reference within filters, by name, with its place. */
 export interface NamedReference {
   readonly kind: 'flag' | 'cohort' | 'group_type'
   /** Not a text if no name was found for the reference. */
@@ -169,7 +169,7 @@ export interface NamedReference {
   readonly path: string
 }
 
-export function listNamedReferences(filters: JsonObject): NamedReference[] {
+export function listReferencesByName(filters: JsonObject): NamedReference[] {
   if (readConfigVersion(filters) === 2) return []
   const found: NamedReference[] = []
   const note =

@@ -21,7 +21,7 @@ const filtersDescription =
 const label = Type.String({ maxLength: 255 })
 const labels = Type.Array(label, { maxItems: 100 })
 
-/** Has schemas of at least these fields. */
+/** An object with schemas of at least these fields. */
 type SchemasOf<Name extends string> = Record<string, TSchema> & Record<WireName<Name>, TSchema>
 
 /** A flag as it was written, in whichever version. */
@@ -116,7 +116,7 @@ export const updateFlagSchema = Type.Object({
 })
 export type UpdateFlagJson = Static<typeof updateFlagSchema>
 
-/** Data stored next to a flag. */
+/** The experiments and early access features that a flag belongs to, to be shown with it. */
 export interface FlagOwnersToShow {
   readonly experimentIds: readonly number[]
   readonly features: readonly EarlyAccessFeature[]

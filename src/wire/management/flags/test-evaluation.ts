@@ -80,8 +80,8 @@ function toDecision({ left_out, value, failed, reason }: ExplanationJson) {
 }
 
 /**
- * PostHog's shape knows no other values: a number or an object is shown as on, with the payload, and an absent value as
- * off.
+ * PostHog's shape has only booleans and texts: a number or an object is shown as on, with the payload, and an absent value
+ * as off.
  */
 function toShownValue(value: unknown, failed: boolean): boolean | string | null {
   if (typeof value === 'boolean' || typeof value === 'string') return value

@@ -5,18 +5,18 @@ import { type CsvDelimiter, csvDelimiters, readQuotedText } from '#core/csv.ts'
 import type { MemberIds } from '#core/flags/evaluation/member-ids.ts'
 import { err, ok, type Result } from '#core/result.ts'
 
-/** Larger tables are sent in several requests. */
+/** The most rows with an id in a table; clients send a larger table in several requests. */
 export const tableRowsMax = 100_000
-/** Longer than any id that a person can have. */
+/** The most characters of a cell, more than any id of a person can have. */
 const cellCharsMax = 10_000
 const columnsMax = 1_000
 /** How much is read in a step. */
 const perStep = { cells: 256, chars: 128 * 1024 }
 
 /**
- * The kinds of ids by column header, the most specific first: a `uuid` column next to one of the others may hold uuids of
- * events. Headers are in lower case, without blanks, dots, hyphens and underscores: `Person .id` is one of PostHog's.
- * `uuid` is the header in our own export of persons.
+ * The kinds of ids by column header, the most specific first: a `uuid` column next to a column of another kind may hold
+ * uuids of events. Headers are in lower case, without blanks, dots, hyphens and underscores: `Person .id` is one of
+ * PostHog's. `uuid` is the header in our own export of persons.
  */
 const kindOfHead: ReadonlyMap<string, MemberIds['kind']> = new Map([
   ['personid', 'person'],

@@ -82,7 +82,7 @@ export function encodeDistinctId({ distinctId, version }: DistinctIdMapping) {
   return { distinct_id: distinctId, version }
 }
 
-/** In order of precedence. Source: PostHog's default display names. */
+/** The properties that may name a person, in order of precedence. Source: PostHog's default display names. */
 const displayNameProperties = ['email', 'Email', '$email', 'name', 'Name', 'username', 'Username', 'UserName'] as const
 
 const displayNames: ReadonlySet<string> = new Set(displayNameProperties)

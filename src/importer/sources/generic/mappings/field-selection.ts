@@ -9,7 +9,7 @@ import { fieldTypes, type TypeForm } from './field-types.ts'
 import type { FieldSelection, Mapping } from './mapping-schema.ts'
 import { listMappedFields } from './mapping-watch.ts'
 
-/** Reads the fields of one record as the types in the mapping. */
+/** Reads the fields of one record, converted to the types that the mapping gives them. */
 export class TypedFields {
   readonly record: JsonObject
   readonly #types: NonNullable<Mapping['types']>
@@ -63,8 +63,8 @@ export function selectFields(fields: TypedFields, selection: FieldSelection): Js
 }
 
 /**
- * @param names new names by old names. If a property has the new name already, it stays, and the property to rename is
- * dropped.
+ * @param names new names by old names. If another property has the new name already, that property stays, and the property
+ * to rename is dropped.
  */
 export function renameFields(properties: JsonObject, names: Readonly<Record<string, string>>): JsonObject {
   if (Object.keys(names).length === 0) return properties

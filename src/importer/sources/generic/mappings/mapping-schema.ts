@@ -1,7 +1,7 @@
 // The schema of mapping files, which name the fields of a record for each part of an event. Source: docs/wire/import.md §1.9.
 
 import { type JsonObject, toPlainNumbers } from '#core/json.ts'
-import { findTypoCandidate } from '#core/nearest-name.ts'
+import { findIntendedName } from '#core/nearest-name.ts'
 import { ImportConfigError } from '#importer/records/import-source.ts'
 import { type SchemaFault, type Static, Type } from '../../../records/file-schema.ts'
 import { fieldTypes } from './field-types.ts'
@@ -11,7 +11,7 @@ const strict = { additionalProperties: false }
 const name = Type.String({ minLength: 1 })
 /** A field such as `user_id`; `user.id` is the field `id` of the object in `user`. */
 const path = Type.String({ minLength: 1 })
-/** The first path that a record has is used. */
+/** One path or several, of which the first that a record has is used. */
 const paths = Type.Union([path, Type.Array(path, { minItems: 1 })])
 /** Unit of numeric times. Default: inferred from their size. */
 const unit = Type.Enum(['s', 'ms', 'us', 'ns'])
@@ -87,20 +87,20 @@ export function checkMapping(value: JsonObject): Mapping {
   return mapping
 }
 
-/** The allowed keys of an object in a mapping, by its place. */
+/** The allowed keys of each object in a mapping, by the place of the object. */
 const knownKeys: readonly (readonly [place: RegExp, keys: readonly string[]])[] = [
   [/^$/, Object.keys(mappingSchema.properties)],
   [/^\/filters\/\d+$/, Object.keys(filterSchema.properties)],
   [/^\/event_names\/[^/]+$/, [newName, leftOut].flatMap(({ properties }) => Object.keys(properties))],
 ]
 
-/** @returns a message that names an unknown key and the one that was probably meant; null if all keys are known. */
+/** @returns a message that names an unknown key and the key that was probably meant; null if all keys are known. */
 function describeUnknownKey(faults: readonly SchemaFault[]): string | null {
   for (const { at, unknownKeys = [] } of faults) {
     const keys = knownKeys.find(([place]) => place.test(at))?.[1]
     const key = unknownKeys.find(each => keys?.includes(each) === false)
     if (keys === undefined || key === undefined) continue
-    const near = findTypoCandidate(key, keys)
+    const near = findIntendedName(key, keys)
     const where = at === '' ? 'it' : at
     return `${where} has no key ${JSON.stringify(key)}: ${near === null ? `its keys are ${keys.join(', ')}` : `did you mean ${near}?`}`
   }

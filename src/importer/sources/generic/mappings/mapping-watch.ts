@@ -7,7 +7,7 @@ import type { UnseenNames, WatchedName } from '#importer/records/unseen-names.ts
 import { findValueAtPath, parseObjectMembers } from './field-path.ts'
 import type { FieldSelection, Mapping } from './mapping-schema.ts'
 
-/** @returns a function that looks at a record, which costs nothing when all names have been seen. */
+/** @returns a function that looks at a record. Calling it costs nothing once all names have been seen. */
 export function trackMappingUse(mapping: Mapping, names: UnseenNames): (record: JsonObject) => void {
   const fields = names.watchFields(listMappedFields(mapping))
   const events = names.watchEvents(Object.keys(mapping.event_names ?? {}))
@@ -40,7 +40,7 @@ function readText(value: JsonValue | undefined): string | undefined {
   return typeof value === 'string' ? value : isRawNumber(value) ? value.rawJSON : JSON.stringify(value)
 }
 
-/** All fields that the mapping reads, by its keys. */
+/** All fields that the mapping reads, each with the mapping key that names the field. */
 export function listMappedFields(mapping: Mapping): readonly WatchedName[] {
   const { event, distinct_id, timestamp, uuid, anon_id, types = {}, filters = [], spread = [], omit = [] } = mapping
   const single = { event, distinct_id, anon_id, timestamp, uuid }

@@ -43,7 +43,7 @@ export const filterSchema = Type.Object(
   },
   { additionalProperties: false },
 )
-/** Filters, or the wanted values by field. */
+/** A list of filters, or an object that maps each field to the wanted value or values. */
 export const filtersSchema = Type.Union([Type.Array(filterSchema), Type.Record(oneOrMore)])
 
 /**
