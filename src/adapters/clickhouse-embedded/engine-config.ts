@@ -65,8 +65,8 @@ export function formatServerConfig(options: {
     http_handlers: {
       rule: [
         { url: '/ping', handler: { type: 'ping' } },
-        // Each client requests this path first. The answer is a hash of the number in the path and the secret of this
-        // start, which proves that the server is this engine.
+        // Each client requests this path first. The answer hashes the number in it and the secret of this start, as a
+        // proof.
         {
           methods: 'GET',
           full_url: 'regex:[^?]*/proof/[0-9a-f]{32}', // without parameters, which could change settings
@@ -120,7 +120,7 @@ export function formatServerConfig(options: {
       // column.
       min_bytes_for_wide_part: 64 * 1024 * 1024,
       ...(options.limits.isAsFound && nothingMerged),
-      // ClickHouse refuses to start when these exceed the small pool above.
+      // Small enough for the small pool above: otherwise ClickHouse refuses to start.
       number_of_free_entries_in_pool_to_execute_mutation: 1,
       number_of_free_entries_in_pool_to_lower_max_size_of_merge: 1,
       number_of_free_entries_in_pool_to_execute_optimize_entire_partition: 1,

@@ -55,8 +55,7 @@ export function readEngineEndpoint(dataFolder: string): EngineEndpoint | null {
     throw error
   }
   const endpoint = JSON.parse(text) as EngineEndpoint
-  // A file that lacks one of these fields was written by an older version, whose engine could not prove itself or had no
-  // user for SQL.
+  // An older version wrote a file without these fields; its engine could not prove itself or had no user for SQL.
   return typeof endpoint.secret === 'string' && endpoint.analyst !== undefined ? endpoint : null
 }
 

@@ -76,7 +76,7 @@ export function runEngineProcess(options: { folder: string; httpPort: number; ru
 }
 
 /**
- * `clickhouse local` opens its HTTP listener by a statement and exits after its last statement, so the last statement never
+ * `clickhouse local` opens its HTTP listener by a statement and exits after its last statement, so that statement never
  * ends.
  */
 function buildEngineArgs(folder: string): string[] {

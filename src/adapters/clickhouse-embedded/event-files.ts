@@ -33,7 +33,10 @@ const freezeTimeoutSeconds = 60
  */
 const freezePrefix = 'backup_'
 
-/** Needs a running engine. @throws PortError `unavailable` when the engine does not answer. */
+/**
+ * Freezes the tables and lists their files; needs a running engine. @throws PortError `unavailable` when it does not
+ * answer.
+ */
 export async function freezeEventFiles(dataFolder: string): Promise<EventFiles> {
   const name = `${freezePrefix}${randomUUID().replaceAll('-', '')}`
   const frozen = join(shadowFolder(dataFolder), name)
@@ -164,12 +167,14 @@ function listTableFolders(folder: string): string[] {
   )
 }
 
-/** False for a part that a merge or an insert was still writing when the engine ended. */
+/**
+ * Whether the folder is a complete part; false for one that a merge or an insert was still writing when the engine ended.
+ */
 function isPart(path: string): boolean {
   return existsSync(join(path, 'checksums.txt')) && !/\/(tmp|delete)[^/]*$/.test(path)
 }
 
-/** Recursive, since a part may contain parts (projections). */
+/** Lists the files in a folder and in its subfolders, since a part may contain parts (projections). */
 function listFilesBelow(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter(entry => entry.isFile())

@@ -10,10 +10,10 @@ import { engineFolderOf } from './engine-endpoint.ts'
 export class ReplacedLinkError extends Error {}
 
 /**
- * Removes folders in the place of links, after finding each of their files in the link's target. Call it only while no
- * engine runs.
+ * Removes each folder that stands in the place of a link, after finding all of its files in the link's target. Call it only
+ * while no engine runs.
  * @returns the removed folders; empty if the engine's links are intact.
- * @throws FollowedLinkError when such a folder has a file that the target lacks.
+ * @throws ReplacedLinkError when such a folder has a file that the link's target lacks.
  */
 export function removeFoldersReplacingLinks(dataFolder: string): readonly string[] {
   const store = join(engineFolderOf(dataFolder), 'store')

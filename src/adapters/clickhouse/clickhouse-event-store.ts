@@ -72,8 +72,8 @@ export interface ClickHouseEventStoreOptions {
   /** `PENNON_REJECT_RETENTION_DAYS`. Default 30. */
   readonly rejectRetentionDays?: number
   /**
-   * Whether the store is the embedded engine, where the worker deletes expired rows by its own clock (`deleteExpired`).
-   * Default: false.
+   * Whether this is the embedded engine, in which the worker deletes expired rows by its clock (`deleteExpired`). Default:
+   * false.
    */
   readonly isEmbedded?: boolean
   /** Free bytes on the disk of the tables; absent where unknown. */
@@ -204,10 +204,7 @@ function createUpkeep(clients: ClickHouseClients, migration: MigrateOptions): Ev
   }
 }
 
-/**
- * The worker's queries for cached flag usage. They do not wait in the projects' queues: the worker itself limits how many
- * it sends.
- */
+/** The worker's queries for cached flag usage. They wait in no project's queue: the worker limits how many it sends. */
 function createFlagUsageUpkeep(clients: ClickHouseClients): FlagUsageUpkeep {
   return {
     listBusyFlags: (projectId, since, signal) =>

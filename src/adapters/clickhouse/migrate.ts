@@ -20,16 +20,16 @@ import {
 } from './schema.ts'
 
 /**
- * The free disk space without which no table is altered: an engine that runs out of space while it alters a table leaves an
- * empty definition, with which it cannot start.
+ * The free space that altering a table needs. An engine that runs out of space meanwhile leaves an empty definition and
+ * cannot start.
  */
 const freeBytesMin = 64 * 1024 * 1024
 const versionTable = 'schema_version'
 
 export interface MigrateOptions extends SchemaOptions {
-  /** How much space the disk of the tables has; absent where we cannot know. */
+  /** Returns the free bytes on the disk of the tables; absent if they are unknown. */
   readonly freeBytes?: (() => number) | undefined
-  /** Tests pass other migrations. */
+  /** The migrations to apply; only tests set it. */
   readonly migrations?: readonly EventStoreMigration[]
 }
 
@@ -48,7 +48,7 @@ export function migrateEventStore(
   const { migrations = eventStoreMigrations, freeBytes } = options
   return clients.write(async (client, database) => {
     const found = await findDefinitions(client, database)
-    // Only when the database is missing: on a cluster, the user may not be allowed to create one.
+    // Creates the database only if it is missing: on a cluster, the user may not be allowed to create one.
     if (found === null) await client.command({ query: `CREATE DATABASE IF NOT EXISTS ${database}` })
     const definitions: Definitions = found ?? new Map()
     const foundVersion = await findVersion(client, database, definitions, migrations)

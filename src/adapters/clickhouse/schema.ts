@@ -208,8 +208,8 @@ function baselineTables(options: SchemaOptions): Readonly<Record<string, string>
     PARTITION BY toYYYYMM(received_at)
     ORDER BY (project_id, received_at, reject_id)
     ${ttl(`${buildRejectTtl(options)} DELETE`)}`,
-    // When rejects were replayed. This is not a column of `rejected_events`: a repeated chunk writes its rejects again,
-    // which would reset the column.
+    // Replays of rejects. Not a column of `rejected_events`: a repeated chunk writes its rejects again, which would reset
+    // the column.
     replayed_rejects: `(
       project_id UInt32,
       reject_id String,

@@ -28,9 +28,9 @@ export interface DecodeThreadsOptions<Jobs extends JobTable<Jobs>> {
    * the senders with the most jobs in it are refused first. When absent, all jobs have the same sender.
    */
   readonly senderOf?: (asked: AnyJob<Jobs>) => JobSender
-  /** Jobs that each of the two queues may hold. */
+  /** The most jobs that each of the two queues may hold. */
   readonly queuedJobCountMax: number
-  /** Bytes that each of the two queues may hold. */
+  /** The most bytes that each of the two queues may hold. */
   readonly queuedBytesMax: number
   readonly heapMegabytesMax: number
   readonly jobTimeoutMs: number
@@ -73,8 +73,8 @@ export function createDecodeThreads<Jobs extends JobTable<Jobs>>(
   const urgent = new FairQueue<QueuedJob<Jobs>>(limits)
   const others = new FairQueue<QueuedJob<Jobs>>(limits)
   /**
-   * How many jobs that are not urgent may run at once: one thread is kept free for urgent jobs, since nothing preempts a
-   * computation and other jobs may take seconds.
+   * The most jobs at once that are not urgent. One thread stays free for urgent jobs: nothing preempts others, which may
+   * take seconds.
    */
   const othersAtOnceMax = Math.max(1, options.threadCount - 1)
   let urgentRun = 0

@@ -40,7 +40,10 @@ export function openEncryptionKeys(options: EncryptionKeysOptions): EncryptionKe
     },
   }
 
-  /** Cached once it is read, since a key file is never rewritten. @throws Error when the file exists and cannot be used. */
+  /**
+   * Reads the key file once and keeps the key, since a key file is never rewritten. @throws Error when the file exists and
+   * cannot be used.
+   */
   async function readKeyFile(): Promise<EncryptionKey | null> {
     if (fromFile !== null) return fromFile
     const text = await readFileIfExists(options.keyFile)

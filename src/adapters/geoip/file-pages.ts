@@ -6,7 +6,7 @@ import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 const pageBits = 12
 const pageBytes = 1 << pageBits
 const offsetMask = pageBytes - 1
-/** Positions are 32-bit numbers. */
+/** The size of the largest file that can be read, since positions are 32-bit numbers. */
 const fileBytesMax = 2 ** 32 - 1
 const notHeld = -1
 

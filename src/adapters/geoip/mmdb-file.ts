@@ -22,10 +22,7 @@ const metadataMarker = Buffer.from('\xab\xcd\xefMaxMind.com', 'latin1')
 const metadataBytesMax = 128 * 1024
 /** Zero bytes between the tree and the records. */
 const separatorBytes = 16
-/**
- * How deeply the values of a record may be nested. Real records are 4 deep and have about 150 values; the limits keep a
- * damaged file from keeping us busy.
- */
+/** Limits for one record, against damaged files: real records are 4 deep and have about 150 values. */
 const depthMax = 16
 const valueCountMax = 10_000
 const knownKeyCountMax = 200
@@ -40,7 +37,7 @@ export class MmdbFile {
   /** The position at which the records start; pointers count from there. */
   #dataStart = 0
   readonly #ipv4Root: number
-  /** Position → text. Each key is in the file only once, and records point to it. */
+  /** The keys that were read, by position in the file: each key is in the file only once, and records point to it. */
   readonly #knownKeys = new Map<number, string>()
   #position = 0
   #valuesLeft = 0

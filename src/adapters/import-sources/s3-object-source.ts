@@ -9,9 +9,9 @@ import { PortError } from '#ports/port-error.ts'
 export interface S3Bucket {
   readonly bucket: string
   readonly prefix: string
-  /** Null for AWS itself. */
+  /** The address of storage other than AWS; null for AWS itself. */
   readonly endpoint: string | null
-  /** Null to take it from the environment. */
+  /** The bucket's region; null to take it from the environment. */
   readonly region: string | null
   /** Whether the bucket is in the URL's path instead of its host name, as most storage other than AWS requires. */
   readonly isPathStyle: boolean
@@ -58,7 +58,7 @@ export function createS3ObjectSource(
         const page = await client.send(command, { abortSignal: signal }).catch(cause => {
           throw toPortError(cause, `the bucket ${bucket}`, signal)
         })
-        // Skips the empty objects that S3 consoles create to represent folders.
+        // Skips keys that end with a slash, which S3 consoles create to represent folders.
         for (const { Key: key, Size: bytes, ETag: version } of page.Contents ?? []) {
           if (key === undefined) continue
           spendListBytes(Buffer.byteLength(key))
@@ -148,7 +148,7 @@ async function openObject(
   from: number,
   signal: AbortSignal,
 ): Promise<ObjectBytes> {
-  // Requesting an empty range would be an error.
+  // Sends no request if nothing is left to read, since requesting an empty range is an error.
   if (bytes !== null && bytes > 0 && from >= bytes) return { startsAt: from, bytes: yieldNoBytes() }
   const command = new GetObjectCommand({
     Bucket: bucket,

@@ -40,7 +40,7 @@ interface CheckedRow {
   readonly schema: string | null
 }
 
-/** Tables that belong to an extension do not count. */
+/** Lists the schemas with their tables, except tables that belong to an extension. */
 const findSchemas = `
   SELECT n.nspname AS schema, coalesce(array_agg(c.relname::text ORDER BY c.relname) FILTER (WHERE c.oid IS NOT NULL), '{}') AS tables
   FROM pg_namespace AS n LEFT JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S')
@@ -104,7 +104,7 @@ export function describeServer(url: string): string {
   return `${host}:${port === '' ? (process.env.PGPORT ?? '5432') : port}/${database}`
 }
 
-/** A hint for the most frequent failures. */
+/** A hint on what to check, for the most frequent failures; otherwise ''. */
 function formatRemedy(cause: unknown): string {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
   if (/^E(CONNREFUSED|NOTFOUND|HOSTUNREACH|NETUNREACH|AI_AGAIN)|^ETIMEDOUT/.test(code))

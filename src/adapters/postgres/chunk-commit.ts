@@ -233,7 +233,10 @@ async function writeGroups(session: Session, { groups }: ChunkChanges): Promise<
   )
 }
 
-/** A project has at most five. A new type changes what flags can aggregate by, so definitions are read again. */
+/**
+ * Writes new group types; a project has at most five. A new type changes what flags can aggregate by, so definitions are
+ * read again.
+ */
 async function writeGroupTypes(session: Session, { groupTypes, usedGroupTypes }: ChunkChanges): Promise<void> {
   // Locks the group types in use, so that a deletion of a type waits until the groups written here are committed, and finds
   // them.
@@ -280,8 +283,9 @@ async function countOutcomes(session: Session, outcomes: readonly ChunkOutcome[]
 }
 
 /**
- * Compares changes with the stored versions, in their order; of several changes to one row, the last change counts.
- * @param versions of the existing rows that were looked up.
+ * Compares the changes, in their order, with the stored versions; of several changes to one row, the last change is
+ * written.
+ * @param versions the stored versions of the existing rows, by key.
  * @throws CommitRefused
  */
 function toInsertsAndUpdates<Row extends { readonly version: number }>(

@@ -20,10 +20,7 @@ const answerMsMax = 5_000
 const tryEveryMs = 100
 const heartbeatMs = 10_000
 const retryWaits = { firstMs: 100, longestMs: 5_000 }
-/**
- * The key of the advisory lock. It has two numbers: such keys never collide with keys of one number, which Pennon's other
- * locks use.
- */
+/** The advisory lock's key. Keys of two numbers never collide with keys of one number, which Pennon's other locks use. */
 const lockKey = `${definitionsLock}, 1`
 
 /**
@@ -145,7 +142,7 @@ export async function acquireInstanceLock(options: InstanceLockOptions): Promise
     return null
   }
 
-  /** Ends our former session, which we have lost but which is still open on the server. */
+  /** Ends this instance's former session if it is still open on the server although the connection was lost. */
   async function endFormerSession(session: pg.Client): Promise<void> {
     for (const { pid, name } of (await session.query<{ pid: number; name: string | null }>(findHolder)).rows)
       if (name?.startsWith(`pennon instance ${token} `)) await session.query('SELECT pg_terminate_backend($1)', [pid])
@@ -170,7 +167,7 @@ export async function acquireInstanceLock(options: InstanceLockOptions): Promise
     timer.unref()
   }
 
-  /** Acts once per session, whichever event or error reports its end. */
+  /** Handles the loss of a session once, whichever of several events and errors reports it first. */
   function handleLoss(lost: pg.Client, cause: unknown): void {
     if (client !== lost || isReleased || !isHeldFirst) return
     client = undefined

@@ -14,8 +14,8 @@ export interface LookUpBatcher<Name, Found> {
 /** The most names in one statement. */
 const togetherMax = 500
 /**
- * The most waiting look-ups. One more displaces the last look-up of the project that has the most; that look-up's
- * evaluation runs without its result.
+ * The most waiting look-ups. One more displaces the last look-up of the project that has the most; its evaluation runs
+ * without it.
  */
 const waitingMax = 10_000
 

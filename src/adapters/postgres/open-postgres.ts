@@ -9,7 +9,7 @@ import { toConnectPortError, toPostgresPortError } from './postgres-errors.ts'
 
 export interface PoolOptions {
   readonly url: string
-  /** Shown in pg_stat_activity after `pennon `. */
+  /** The pool's name, which `pg_stat_activity` shows after `pennon `. */
   readonly name: string
   /** The most sessions; each is opened when it is needed and closed after a minute without work. */
   readonly sizeMax: number
@@ -31,7 +31,7 @@ export interface PoolOptions {
 export interface Session {
   /** Returns rows as objects or, with `rowMode: 'array'`, as arrays. @throws what the driver throws. */
   query<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<pg.QueryResult<Row>>
-  /** Returns the session to the pool; with `close`, or if the session is broken, closes it instead. */
+  /** Returns the session to the pool, or closes it if it is broken or if `close` is true. */
   release(close?: boolean): void
 }
 
@@ -48,7 +48,10 @@ export interface Pool {
   end(): Promise<void>
 }
 
-/** The client's limit is this much longer than the server's, whose error says more. */
+/**
+ * The client's time limit is this much longer than the server's, so that the server, whose error says more, ends the
+ * statement.
+ */
 const answerGraceMs = 1_000
 const idleTransactionMsMax = 30_000
 
@@ -166,8 +169,7 @@ export function buildClientSettings(url: string, name: string, connectMsMax: num
 }
 
 /**
- * Gives `sslmode` the meaning that it has for libpq: by itself, the driver would check the certificate with `require`, too,
- * which fails for most managed servers.
+ * Gives `sslmode` libpq's meaning: the driver's own `require` checks the certificate, which fails for most managed servers.
  */
 function applyLibpqTls(url: string): string {
   if (!/[?&]sslmode=/.test(url) || /[?&]uselibpqcompat=/.test(url)) return url

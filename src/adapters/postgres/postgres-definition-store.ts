@@ -33,7 +33,7 @@ export interface PostgresDefinitionStore extends DefinitionStore {
 export function openPostgresDefinitionStore(options: {
   url: string
   logger: Logger
-  /** `loadChanges` of the management store on the same database. */
+  /** The function `loadChanges` of the management store on the same database. */
   loadChanges: DefinitionStore['loadChanges']
 }): PostgresDefinitionStore {
   const { url, logger, loadChanges } = options
@@ -130,7 +130,7 @@ function listenForRevisions(options: {
     }
   }
 
-  /** Acts once per connection, whichever event or error reports its end. */
+  /** Reconnects once per lost connection, whichever of several events and errors reports the loss first. */
   function reconnect(lost: pg.Client, cause: unknown): void {
     if (client !== lost || isClosed) return
     client = undefined

@@ -28,7 +28,7 @@ const codes: Readonly<Record<string, PortErrorCode>> = {
   XX: 'corrupt',
 }
 
-/** The driver's messages for time-outs, which have no code. */
+/** Matches the driver's messages for time-outs, which have no error code. */
 const driverTimeouts = /timeout expired|timeout exceeded|Query read timeout|connection timeout/
 const driverEnds = /Connection terminated|not queryable|after calling end|has been discarded|driver has already/
 

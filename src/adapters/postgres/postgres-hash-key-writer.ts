@@ -56,7 +56,7 @@ export function openPostgresHashKeyWriter(options: {
     (await pool.query<[string, string]>({ name, text, values, rowMode: 'array' })).rows
   return {
     async addMissingHashKeys({ projectId, distinctId, anonDistinctId, flagKeys }) {
-      // No person can have an id that contains NUL, and the statement would fail for such an id.
+      // Leaves out an id that contains NUL: no person can have it, and the statement would fail.
       const ids = [distinctId, anonDistinctId].filter(id => !id.includes('\0'))
       if (ids.length === 0) return []
       const insertHashKey = () =>

@@ -37,7 +37,7 @@ export function addSearchPath(url: string, schema: string | null): string {
  */
 export function chooseSchema(path: string, current: string | null, found: readonly VisibleSchema[]): SchemaChoice {
   const [first = ''] = path.split(',').map(name => name.trim().replace(/^"(.*)"$/, '$1'))
-  // If the URL sets a search path, its first schema is used.
+  // The wanted schema is the first of the search path, also if the URL sets the path.
   const wanted = first === '$user' ? (current ?? 'public') : first
   const there = found.find(({ schema }) => schema === wanted)
   if (there !== undefined && hasStateTables(there.tables)) return { schema: wanted, isMade: true, hasState: true }

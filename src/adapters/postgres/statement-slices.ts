@@ -25,7 +25,7 @@ export async function runStatementInSlices<Answer extends object>(
   return { rowCount, rows: answers }
 }
 
-/** Expects the statement to find or change one row for each given row. @throws CommitRefused when it does not. */
+/** Runs a statement that has to find or change one row for each given row. @throws CommitRefused when it does not. */
 export async function runStatementForEach<Answer extends object>(
   session: Session,
   statement: string,

@@ -12,7 +12,7 @@ const saltBytes = 16
 /** The file name of a salt, or of a draft of a salt. */
 const saltName = /^\.?(\d{4}-\d\d-\d\d)/
 
-/** Does nothing before the first call. */
+/** Opens the store of salts, which touches no file before the first call. */
 export function openSaltFiles(dataFolder: string): CookielessSalts {
   const folder = join(dataFolder, 'salts')
   return {

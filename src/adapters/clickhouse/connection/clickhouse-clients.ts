@@ -14,8 +14,7 @@ export interface ClickHouseEndpoint {
   readonly url: string
   readonly database: string
   /**
-   * On each connection, the server proves that it knows this secret before anything else is sent to it; null for an
-   * operator's server.
+   * On each connection, the server proves that it knows this secret before anything is sent; null for an operator's server.
    */
   readonly secret: string | null
   readonly writer: { readonly username: string; readonly password: string }
@@ -54,7 +53,7 @@ export interface ClickHouseClientsOptions {
  * buffer.
  */
 const answerBufferBytes = 1024 * 1024
-/** Lets the server's own limit end a query before the client does. */
+/** How much later the client ends a query than the server, so that the server's own limit ends it first. */
 const graceMs = 500
 /** How long the server may be silent during a write: inserting 24 MB or moving a partition takes about a second. */
 const writeTimeoutMs = 60_000
@@ -185,7 +184,8 @@ function openClients(endpoint: ClickHouseEndpoint, queryTimeoutSeconds: number) 
     max_open_connections: countMax,
     ...(endpoint.secret !== null && {
       http_agent: new ProvingAgent(endpoint.secret, countMax),
-      // Long enough that a proved connection is reused, and below the engine's own 30 s.
+      // An idle connection stays open long enough that a proved connection is reused, but closes before the engine's own
+      // limit of 30 s.
       keep_alive: { enabled: true, idle_socket_ttl: idleConnectionMs },
     }),
   })
@@ -248,8 +248,8 @@ function buildReadSettings(queryTimeoutSeconds: number) {
     optimize_move_to_prewhere_if_final: 0 as const,
     cancel_http_readonly_queries_on_client_close: 1 as const,
     send_progress_in_http_headers: 1 as const,
-    // The answer must not begin early: if a limit is then reached, the server can only break it off, like a lost
-    // connection.
+    // The answer must not begin before it is complete: if it had begun and then reached a limit, the server could only
+    // break it off.
     wait_end_of_query: 1 as const,
     // Larger answers go to a file: see `checked-answers.ts`.
     buffer_size: String(answerBufferBytes),

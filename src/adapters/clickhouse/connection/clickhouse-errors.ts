@@ -6,14 +6,11 @@ import { ClickHouseError } from '@clickhouse/client'
 import { MirrorFillingError, PortError, type PortErrorCode, QueryTooLargeError } from '#ports/port-error.ts'
 import { UnprovedServerError } from './proving-agent.ts'
 
-/**
- * The message with which queries of persons and groups fail while the mirror of these is being filled: see
- * `queries/current-persons.ts`.
- */
+/** The message with which queries of the mirror fail while it is being filled: see `queries/current-persons.ts`. */
 export const fillingMessage = 'PENNON: persons and groups are being copied into the event store'
 
 /**
- * Refusals that the same rows would always get: the caller finds the row and continues without it instead of waiting.
+ * The error codes that the same rows would always get again: the caller finds the row at fault and continues without it.
  */
 const contentCodes: ReadonlySet<string> = new Set([
   '6', // CANNOT_PARSE_TEXT

@@ -37,8 +37,8 @@ export function formatViewsUserName(scope: SqlScope): string {
 }
 
 /**
- * The condition of the policy. The engine applies it before any condition of the query, so that the query's errors cannot
- * reveal rows of other projects.
+ * The policy's condition. The engine applies it before the query's own, so that errors cannot reveal rows of other
+ * projects.
  */
 const isRowOfProject = `project_id = toUInt32(getClientHTTPHeader('${projectHeader}'))`
 const isRowOfJob = `${isRowOfProject} AND import_partition = toUInt32(getClientHTTPHeader('${importJobHeader}'))`
@@ -73,8 +73,8 @@ export function buildSqlUserSettings(queryTimeoutSeconds: number, scope: SqlScop
     enable_automatic_decision_for_merging_across_partitions_for_final: 0,
     defer_partition_pruning_after_final: 1,
     optimize_move_to_prewhere_if_final: 0,
-    // Applies the policy before FINAL: otherwise a later copy in another pending job, which the policy leaves out, would
-    // hide the copy in this job.
+    // Applies the policy before FINAL: otherwise a later copy in another pending job, which it leaves out, would hide this
+    // job's copy.
     ...(scope === 'job' && { apply_row_policy_after_final: 0 }),
     // The query cache is off, since all projects would share it.
     use_query_cache: 0,

@@ -23,15 +23,15 @@ export interface DayToRead {
   /** The place in the sort key after which to begin; null to begin at the start of the day. */
   readonly above: KeyPlace | null
   /**
-   * The place in time after which the interrupted export was continued; null if there is none. The filter already excludes
-   * earlier events.
+   * The place in time after which a continued export begins; null if there is none. The filter already has the condition
+   * for it.
    */
   readonly base: EventCursor | null
 }
 
 /**
- * Yields the pages of a day. An event that is sent again keeps its place in the sort key, so no event is missed or
- * repeated. @throws PortError
+ * Yields a day's pages. An event that is sent again keeps its place in the sort key, so none is missed or repeated. @throws
+ * PortError
  */
 export async function* readDayInKeyOrder(
   ask: RunExportQuery,

@@ -44,8 +44,8 @@ export interface ExportLimits extends SliceLimits {
   /** Approximate number of rows that one query scans. */
   readonly rangeRowsMax: number
   /**
-   * The most slices of a window. Each slice scans all days of its window, so days that need more slices are read in the
-   * order of the sort key instead.
+   * The most slices of a window. Each scans all days of its window; days that need more are read in the order of the sort
+   * key.
    */
   readonly sliceCountMax: number
 }
@@ -98,8 +98,8 @@ export async function openEventExport(
 }
 
 /**
- * Keeps the place after which the export continues only if it is a place in time, which a list of events can apply.
- * `readDayInKeyOrder` applies a place in the order of the sort key.
+ * Adds the place after which the export continues to the list's conditions, if it is a place in time. `readDayInKeyOrder`
+ * applies a place in the sort key.
  */
 function toListQuery({ after, ...query }: EventExportQuery): Omit<EventQuery, 'limit'> {
   const inTime = after?.key === undefined ? after : after.key.base

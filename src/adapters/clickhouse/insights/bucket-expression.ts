@@ -35,7 +35,7 @@ export function buildBucketParams({ edges }: Pick<Buckets, 'edges'>): Record<str
 }
 
 /**
- * The most edges in one parameter: the server accepts form fields of up to 128 KiB, and a query has up to 10,000 edges of
- * 14 characters.
+ * The most edges in one parameter: the server accepts 128 KiB per form field, and a query has up to 10,000 edges of 14
+ * characters.
  */
 const edgesPerField = 5_000

@@ -47,7 +47,8 @@ export async function listDaysOfMovedIds(
   const moved = `SELECT distinct_id, max(stored_at) AS moved_at FROM person_distinct_id_overrides
     WHERE project_id = {project:UInt32} AND stored_at >= ${timeParamSql('from')} GROUP BY distinct_id`
   const query_params = { project: projectId, from: movedFromMs, event: flagCallEventName }
-  // Most checks find no merge, and they must not read all calls only to find that none of them moved.
+  // Asks first whether there was any merge: most checks find none, and must not read all calls to find that none of them
+  // moved.
   const rows = await readRows(client, signal, {
     query: `SELECT 1 FROM (${moved}) LIMIT 1`,
     query_params,

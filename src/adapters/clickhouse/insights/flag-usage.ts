@@ -40,7 +40,7 @@ export async function countFlagUsage(
   return rankFlagUsage([...parts, ...cached.values()].flat(), starts)
 }
 
-/** The runs of buckets without a cached count: indexes, `end` exclusive. */
+/** Finds runs of adjacent buckets without a cached count; `from` and `end` are indexes, `end` is exclusive. */
 export function findUncachedRuns(count: number, isKept: (index: number) => boolean): { from: number; end: number }[] {
   const runs: { from: number; end: number }[] = []
   for (let index = 0; index < count; index++) {
@@ -146,10 +146,7 @@ export async function cacheUsage(
   )
 }
 
-/**
- * @returns a function that sums the arrivals on the UTC days between two times; the sum is a text, since it may exceed a
- * number.
- */
+/** @returns a function that sums the arrivals on the UTC days between two times; the sum is a text of digits. */
 async function readArrivalSums(
   client: ClickHouseClient,
   projectId: number,

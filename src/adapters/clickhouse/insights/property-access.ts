@@ -45,9 +45,10 @@ export function buildJsonPropertyAccess(
 export const wideFlagSet = '&&'
 
 /**
- * A flag's value, which is always a text.
+ * Accesses a flag's value, which is always a text.
  * @param flag the property's name, with `$feature/`.
- * @param readsMap whether some events have the value only in the map `flags`, which takes several times as long to read.
+ * @param readsMap whether to read also the map `flags`, which alone has the value for some events; it takes several times
+ * as long to read.
  */
 export function buildFlagAccess(flag: string, readsMap: boolean, params: QueryParams, name: NameSql): PropertyAccess {
   const encoded = `concat('&', encodeURLComponent(${params.text(flag)}), '=')`

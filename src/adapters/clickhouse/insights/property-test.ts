@@ -15,9 +15,8 @@ import type { QueryParams } from './query-params.ts'
 type Condition = Pick<PropertyCondition, 'operator' | 'value' | 'matchingVersion'>
 
 /**
- * SQL of 1 or 0.
- * @throws UnsupportedPattern, and an error for an operator that does not exist, since the parsing of queries already
- * refuses such operators.
+ * SQL of a condition, which is 1 or 0. @throws UnsupportedPattern; also throws for an unknown operator, which the parsing
+ * of queries should have refused.
  */
 export function buildPropertyTestSql(
   condition: Condition,
@@ -95,15 +94,15 @@ function containsAnySql(text: string, parts: readonly string[], params: QueryPar
 }
 
 /**
- * The truth value that a boolean-like condition value requires; null for a value that is compared as text. Equal to
- * `match-property.ts`.
+ * The truth value that a boolean-like condition value requires; null for a value that is compared as text. Decides this in
+ * the same way as `match-property.ts`.
  */
 function readWantedTruth({ value, matchingVersion }: Condition): boolean | null {
   if (Array.isArray(value) && value.length === 0) return true
   return matchingVersion === 1 && isBooleanLike(value) ? isTruthy(value) : null
 }
 
-/** A list is true when every element, also of nested lists, is true. */
+/** SQL that is 1 for a true value. A list is true when every element, also of nested lists, is true. */
 function isTruthySql(text: string, type: string): string {
   return `(lower(${text}) = 'true' OR ${type} = 'Array' AND match(${text}, '^(?i:[][,]|true|"true")*$'))`
 }
@@ -157,8 +156,9 @@ const numberDigits = 20
 const numbersLength = 3 * numberDigits
 
 /**
- * SQL of 1 or 0, equal to `core/flags/match/match-semver.ts`. A version becomes a text that sorts like it: three numbers of
- * 20 digits, then `~` for a release or `-` and the identifiers of a pre-release, then those of the build.
+ * SQL of a comparison of versions, which is 1 or 0 with the same results as `core/flags/match/match-semver.ts`. A version
+ * becomes a text that sorts like it: three numbers of 20 digits, then `~` for a release or `-` and the identifiers of a
+ * pre-release, then those of the build.
  */
 function compareVersionSql(
   operator: SemverOperator,
@@ -207,7 +207,7 @@ const versionForm =
   `^v?${blanks}*([0-9]{1,40})(?:[.]([0-9]{1,40}))?(?:[.]([0-9]{1,40}))?` +
   `(?:-(${identifiers}))?(?:[+](${identifiers}))?${blanks}*$`
 
-/** '' for a text that is not a version. */
+/** SQL of a version as a text that sorts like it; '' for a text that is not a version. */
 function versionSql({ text, name }: PropertyAccess): string {
   const isValid = `notEmpty(parts) AND lengthUTF8(${text}) <= 1000 AND arrayAll(digits -> length(digits) <= ${numberDigits}, numbers)
     AND arrayAll(digits -> leftPad(digits, ${numberDigits}, '0') <= '18446744073709551615', numbers)

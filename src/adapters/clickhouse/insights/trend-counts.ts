@@ -51,8 +51,8 @@ async function hasWideFlags(client: ClickHouseClient, query: TrendCountQuery, si
 }
 
 /**
- * The most bytes of the trend's source in a query. The server accepts form fields of up to 128 KiB, and the whole query is
- * one field; the rest of its text is short.
+ * The most bytes of the source's SQL. The whole query is one form field, of up to 128 KiB; the text around the source is
+ * short.
  */
 const sourceBytesMax = 120 * 1024
 

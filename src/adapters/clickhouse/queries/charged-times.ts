@@ -15,7 +15,7 @@ import { splitIntoLists } from '../parameters/split-into-lists.ts'
 
 /** The longest name or distinct id that a captured event can have. */
 const textCharsMax = 1000
-/** The characters that an identity takes in addition to its texts. */
+/** The characters that an identity takes in a query in addition to its texts. */
 const charsPerIdentity = 60
 /** The most characters of one query: three times as many as 10,000 ordinary identities need. */
 const queryCharsMax = 4_000_000
@@ -81,7 +81,7 @@ async function queryChargedTimes(
   })
 }
 
-/** Identities that no row can have are left out: the server would refuse the query. */
+/** Whether a row can have this identity. All others are left out of the query, since the server would refuse it. */
 function isStorable({ uuid, timestampMs, event, distinctId }: EventIdentity): boolean {
   return (
     isUuid(uuid) && isStorableTime(timestampMs) && event.length <= textCharsMax && distinctId.length <= textCharsMax

@@ -9,10 +9,7 @@ import { encodeIdentities } from '../parameters/encoded-lists.ts'
 import { splitIntoLists } from '../parameters/split-into-lists.ts'
 
 const tables = ['events', 'events_pending'] as const
-/**
- * A batch with more days or names than this is looked up by whole identities at once: looking for uuids would read more of
- * the table.
- */
+/** Batches with more days or names are looked up by identity at once: looking for uuids would read more of the table. */
 const daysMax = 2
 const namesMax = 50
 const uuidsPerField = 3_000
@@ -80,7 +77,7 @@ function splitUuids(uuids: string): string[] {
 }
 
 /**
- * Whether any stored event has one of the uuids, one of the days and one of the names. It may still be an event of another
+ * Whether any stored event has one of the uuids, one of the days and one of the names, even if it is not an event of the
  * batch.
  */
 async function isAnyStored(

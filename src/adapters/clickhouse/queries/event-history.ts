@@ -96,8 +96,8 @@ export function createEventHistoryQueries(clients: Pick<ClickHouseClients, 'read
     const rows = `FROM events PREWHERE project_id = {project:UInt32} AND distinct_id IN (SELECT ${asked.sql})`
     const params = { project, ...asked.params }
     const fields = fieldsSql("''", "'{}'")
-    // This query runs first, so that a row that is stored between the two queries is found at least by the second, which
-    // reads the row's changes.
+    // This query runs first: a row stored between the two queries is then found at least by the second, which reads its
+    // changes.
     const ofKinds = await ask(
       `SELECT argMin(${fields}, (created_at, log_stream, log_offset)), argMin(${fields}, ${sentAtSql}) ${rows}
         GROUP BY distinct_id, import_job_id, import_partition, historical_migration, person_mode, lane = 'ai', erasures_before
@@ -175,7 +175,7 @@ function toHistoricEvent(row: HistoryRow): HistoricEvent {
   }
 }
 
-/** Distinguishes the rows of one answer. */
+/** A key that distinguishes a row from all other rows that the queries return. */
 function toPlaceKey(row: HistoryRow): string {
   const [uuid, event, distinctId, , , , , importJobId, , logStream, logOffset, , storedAtMs] = row
   return JSON.stringify([uuid, event, distinctId, importJobId, logStream, logOffset, storedAtMs])
@@ -217,7 +217,10 @@ const escapedAscii = [2, 3, 4, 5, 6, 7].map(digit => `'\\\\u00${digit}'`).join('
 const typeNameSql = textPropertySql('$group_type')
 const groupKeySql = scalarPropertySql('$group_key')
 
-/** Uses a regular expression for properties that this engine's parser refuses because of a number of 30 digits. */
+/**
+ * SQL of a property's text. Uses a regular expression for properties that this engine's parser refuses (numbers of 30
+ * digits).
+ */
 function textPropertySql(key: string): string {
   return `if(isValidJSON(properties), JSONExtractString(properties, '${key}'),
     extract(properties, '"[$]${key.slice(1)}"\\\\s*:\\\\s*"([^"\\\\\\\\]*)"'))`

@@ -124,7 +124,7 @@ async function selectFittingPlaces(
   return end === -1 ? places : places.slice(0, end)
 }
 
-/** In the order of the places. */
+/** Reads the events at these places, in the order of the places. */
 async function readEvents(
   client: ClickHouseClient,
   seen: EventSources,

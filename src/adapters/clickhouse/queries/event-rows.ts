@@ -4,7 +4,7 @@ import type { Lane } from '#core/events/captured-event.ts'
 import type { PersonMode } from '#core/events/stored-event.ts'
 import type { EventView } from '#ports/events/event-queries.ts'
 
-/** In the order of `viewColumns`. */
+/** The values of a row, in the order of `viewColumns`. */
 export type SelectedEventRow = [
   projectId: number,
   uuid: string,
@@ -31,7 +31,10 @@ export const viewColumns = `project_id, toString(uuid), event, distinct_id, toUn
 export const storedColumns = `project_id, uuid, event, distinct_id, timestamp, captured_at, created_at, lane, historical_migration,
   import_job_id, properties, elements_chain, person_created_at, person_properties, person_mode`
 
-/** A server may be set to write 64-bit numbers as text. Further columns may follow. */
+/**
+ * Converts the row of an event. 64-bit numbers may be text, if the server is set to write them so; further columns may
+ * follow.
+ */
 export function toEventView(row: readonly [...SelectedEventRow, ...unknown[]]): EventView {
   return {
     projectId: row[0],

@@ -22,7 +22,10 @@ const pieceRowsMax = 2_000_000
 /** The most days whose rows one query counts. */
 const daysMax = 20_000
 
-/** The rows of these days. For a single day, perhaps only the rows whose uuid falls into one of several parts. */
+/**
+ * The rows that one query counts: all rows of these days or, for a single day, only those whose uuid falls into one of
+ * several parts.
+ */
 interface Piece {
   readonly from: string
   readonly to: string
@@ -146,7 +149,7 @@ function afterCursorSql(after: ImportedCountsQuery['after']): string {
   return after === null ? '' : 'WHERE (toDate32(timestamp), event) > ({day:Date32}, {event:String})'
 }
 
-/** Repeats share one identity: the whole sort key. */
+/** SQL of the rows without repeats. Repeated rows have the same identity, which is the whole sort key. */
 function distinctRowsSql({ parts }: Piece, where = ''): string {
   const days = 'AND toDate32(timestamp) >= {from:Date32} AND toDate32(timestamp) <= {to:Date32}'
   const isOfPart = parts === 1 ? '' : 'AND cityHash64(uuid) % {parts:UInt32} = {part:UInt32}'

@@ -62,8 +62,7 @@ async function findRows(
     })
     for (const row of rows) {
       const view = toEventView(row)
-      // While the job is being published, a row may be found in both tables. The key has more than the uuid, which alone
-      // does not identify a row.
+      // While the job is being published, a row may be in both tables. The uuid alone does not identify a row.
       found.set(JSON.stringify([view.uuid, view.event, view.distinctId, view.timestampMs]), view)
     }
   }

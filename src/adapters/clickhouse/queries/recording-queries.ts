@@ -72,7 +72,8 @@ async function readItems(client: ClickHouseClient, recording: RecordingView, sig
   const pieces: Buffer[] = []
   for await (const piece of stream) pieces.push(piece as Buffer)
   const items = Buffer.concat(pieces)
-  // Without a row, the recording has expired since it was found. Truncated items are detected when they are unpacked.
+  // If the server reports no row either, the recording has expired since it was found. Truncated items are detected when
+  // unpacked.
   if (items.length === 0 && (readRowCount(headers) ?? 0) > 0)
     throw createIncompleteAnswerError('a recording came without its items')
   return items

@@ -74,8 +74,7 @@ export function createSqlQueries(deps: SqlQueriesDeps): SqlQueries {
     async runSql({ sql, values, defaultRowCount, rowCountMax, ...seen }, signal) {
       const checked = checkSql(sql, await setUp.functions(), 'query')
       if (!checked.ok) return err({ kind: 'refused', ...checked.error })
-      // Refuses queries of system tables: only clients of the read-only port need lists of tables and columns; users of
-      // this API have the docs.
+      // Refuses lists of tables and columns: only clients of the read-only port need them; users of this API have the docs.
       if (mentionsSystemTables(checked.value)) return err({ kind: 'forbidden' })
       const bound = bindValues(checked.value, values, splitIntoLists)
       if (!bound.ok) return err({ kind: 'refused', ...bound.error })

@@ -236,7 +236,10 @@ async function countByErasure(
   return counts
 }
 
-/** Whether a row matches the condition. Uses the primary key, so it reads less than `findEmptiedRanges`. */
+/**
+ * Whether a row matches the condition. Whether a row matches the condition. Uses the primary key, so it reads less than
+ * `findEmptiedRanges`.
+ */
 async function hasAnyRow(
   client: ClickHouseClient,
   database: string,

@@ -1,6 +1,6 @@
-// The flag calls that projects deduplicate. Before a chunk is applied, finds out which of its calls would repeat a stored
-// call; writes the rows that count the deduplicated calls. Uses the connection of the inserts, like every query of a
-// worker.
+// The flag calls that projects deduplicate. Before a chunk is applied, finds which kinds of call are already stored for the
+// same distinct ids and days; writes the rows that count the deduplicated calls. Uses the connection of the inserts, like
+// every query of a worker.
 
 import { TupleParam } from '@clickhouse/client'
 import { isStorableTime } from '#core/events/storable-time.ts'

@@ -80,8 +80,8 @@ export class RowBinaryWriter {
     if (length < 24) {
       if (this.#shortAscii(text)) return
     }
-    // The length in bytes precedes the text. Leaves space for the length that an ASCII text would have, and moves the text
-    // if that was wrong.
+    // The length in bytes precedes the text. Assumes the length of an ASCII text, and moves the text if the assumption was
+    // wrong.
     const guessed = countVarintBytes(length)
     const byteCount = this.#bytes.write(text, this.#end + guessed, 'utf8')
     const needed = countVarintBytes(byteCount)

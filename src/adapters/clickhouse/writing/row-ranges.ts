@@ -103,7 +103,7 @@ async function findTables(client: ClickHouseClient, database: string, names: rea
   return rows.map(([table, tableId, engine, hasRows]) => ({ table, tableId, engine, hasRows: Boolean(hasRows) }))
 }
 
-/** An empty part is one that the server is about to remove. */
+/** Reads the tables' parts, except empty parts, which the server is about to remove. */
 async function findParts(
   client: ClickHouseClient,
   database: string,
@@ -118,8 +118,8 @@ async function findParts(
   const ids = new Map(tables.map(({ table, tableId }) => [table, tableId]))
   return rows.map(([table, partition, from, to, oldest, newest]) => ({
     ...{ table, tableId: ids.get(table)!, partition, from: Number(from), to: Number(to) },
-    // `newest` is 0 when the table's partitions have no time. Times are whole seconds, so the newest time is rounded up to
-    // the end of its second.
+    // `newest` is 0 when the table's partition key has no time. Times are whole seconds, so the newest time is rounded up
+    // to the end of its second.
     oldestMs: newest === 0 ? null : oldest * 1000,
     newestMs: newest === 0 ? null : newest * 1000 + 999,
   }))

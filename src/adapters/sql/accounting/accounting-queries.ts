@@ -226,7 +226,7 @@ async function addCount(trx: Transaction<StateSchema>, counted: RefusedCount): P
     .execute()
 }
 
-/** Counts every refusal but keeps only few samples, like a chunk's commit. */
+/** Counts every refusal as a warning, but keeps only a few samples, like the commit of a chunk. */
 async function addWarning(trx: Transaction<StateSchema>, counted: RefusedCount): Promise<void> {
   const { projectId, day, reason: type, count, lastSeenMs, warning } = counted
   const { warning_count } = await trx

@@ -71,10 +71,7 @@ export function createActivityQueries(db: Kysely<StateSchema>): ActivityStore {
   }
 }
 
-/**
- * The bytes of an entry. They include the entry's flag version, since showing the entry compares that version with the
- * previous version.
- */
+/** The bytes of an entry, including its flag version: showing the entry compares that version with the previous one. */
 const entryBytes = sql<number>`octet_length(changes) + coalesce((
   SELECT octet_length(v.snapshot) FROM feature_flag_version v
   WHERE v.flag_id = CASE WHEN kind = 'feature_flag' THEN CAST(item_id AS BIGINT) END AND v.version = activity_log.version

@@ -112,7 +112,7 @@ export function createFlagQueries(
   }
 }
 
-/** Runs in the caller's transaction, which also bumps the revision. */
+/** Inserts a flag in the caller's transaction; the caller also raises the revision. */
 export async function insertFlag(
   trx: Kysely<StateSchema>,
   input: NewFlag,
@@ -137,7 +137,7 @@ export async function insertFlag(
   return ok(flag)
 }
 
-/** Like `FlagStore.updateFlag`, in the caller's transaction, which also bumps the revision. */
+/** Does what `FlagStore.updateFlag` does, in the caller's transaction; the caller also raises the revision. */
 export async function updateFlagRow(
   trx: Kysely<StateSchema>,
   projectId: number,

@@ -97,8 +97,7 @@ async function selectSurveys(
   if (status === 'running' || status === 'complete')
     surveys = surveys.where('end_date', status === 'running' ? 'is' : 'is not', null)
   if (search === undefined || search === '') return surveys
-  // A survey's description is part of the JSON in `content`, where it is escaped. A match may be in another field, so the
-  // matches are only candidates.
+  // The description is escaped JSON inside `content`, so a match may also be in another field: matches are only candidates.
   const escaped = JSON.stringify(search).slice(1, -1)
   const candidates = surveys.where(
     sql<boolean>`(${containsTextSql('name', search)} OR ${containsTextSql('content', escaped)})`,

@@ -24,7 +24,7 @@ import { describedJobRow, importJobRow, type StateSchema } from '../tables/schem
 
 const jobBytes = sql<number>`octet_length(plan) + octet_length(progress) + octet_length(name)`
 
-/** All columns except what clients say about a job, which may be long. */
+/** All columns except the texts that clients provide about a job, which may be long. */
 export const jobColumns = Object.values(importJobRow.fields).map(({ column }) => column)
 
 export function createImportJobQueries(db: Kysely<StateSchema>): ImportJobStore {

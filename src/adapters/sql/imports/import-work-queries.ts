@@ -83,7 +83,7 @@ export function createImportWorkQueries(db: Kysely<StateSchema>): ImportWorkStor
     },
 
     async clearImportJob(importJobId, of) {
-      // Yields to the event loop: there may be very many rows, and the caller repeats the call at once.
+      // Lets the event loop run first: there may be very many rows, and the caller repeats the call at once.
       await nextTurn()
       const isMore = await deleteSomeRows(db, [
         ...stagedTables.map(([table, key]) => ({
@@ -223,7 +223,7 @@ interface OwnedRows {
   readonly key: readonly string[]
 }
 
-/** Distinct ids are deleted before their persons. */
+/** The tables of the staged rows, in the order of deletion: distinct ids are deleted before their persons. */
 const stagedTables = [
   ['person_distinct_id', ['distinct_id']],
   ['person', ['id']],

@@ -46,7 +46,7 @@ function processingTables({ autoId, clustered, text }: DdlDialect): string[] {
       id INTEGER PRIMARY KEY CHECK (id = 1),
       mark ${text} NOT NULL
     )`,
-    // The mirror of persons and groups in the event store: how far it is filled, and what it lacks.
+    // How far the mirror of persons and groups in the event store is filled, and which changes it lacks.
     `CREATE TABLE subject_mirror (
       id INTEGER PRIMARY KEY CHECK (id = 1),
       version BIGINT NOT NULL,
@@ -55,8 +55,8 @@ function processingTables({ autoId, clustered, text }: DdlDialect): string[] {
     `INSERT INTO subject_mirror (id, version, fill) VALUES (1, 0, 'null')`,
     `CREATE TABLE subject_change (id ${autoId}, subjects ${text} NOT NULL)`,
 
-    // Today's cookieless visitors in projects of the stateful mode: their `$identify` events and their sessions, each with
-    // the offset of the record that began it, so that a record that is read again finds the same visitors as the first
+    // Today's cookieless visitors in projects that use the stateful mode: their `$identify` events and their sessions, each
+    // with the offset of the record that began it, so that a record that is read again finds the same visitors as the first
     // time. Deleted by day, with the day's salt. Docs: docs/wire/ingestion.md 13.
     `CREATE TABLE cookieless_identify (
       project_id BIGINT NOT NULL,
@@ -199,7 +199,8 @@ function importTables({ autoId, clustered, text }: DdlDialect): string[] {
     )`,
     `CREATE INDEX import_note_sample_job ON import_note_sample (import_job_id, id)`,
 
-    // A subject before and after a job was published, for a later discard. 'null' where the subject did not exist.
+    // Each subject (such as a person or a group) before and after a job was published, for a later discard. 'null' if it
+    // did not exist.
     `CREATE TABLE import_image (
       import_job_id BIGINT NOT NULL,
       kind ${text} NOT NULL,

@@ -135,8 +135,8 @@ function flagTables({ text }: DdlDialect): string[] {
       created_at BIGINT NOT NULL,
       PRIMARY KEY (flag_id, version)
     )`,
-    // The last call is not in the flag's own row, since every chunk writes it: that row may hold a megabyte of filters and
-    // be locked by an edit.
+    // In a separate table, since every chunk writes it: the flag's row may hold a megabyte of filters and be locked by an
+    // edit.
     `CREATE TABLE flag_last_call (flag_id BIGINT PRIMARY KEY, called_at BIGINT NOT NULL)`,
 
     // owns_flag: whether the feature (or experiment) created its flag. If it took over an existing flag, the flag has other

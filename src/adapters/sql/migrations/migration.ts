@@ -20,8 +20,8 @@ export interface DdlDialect {
   /** SQL of the text of a field of the JSON object in this column. */
   readonly jsonField: (column: string, name: string) => string
   /**
-   * Statements after which every commit of a new revision notifies the other processes, if the engine can do that. The
-   * table `revision` must exist.
+   * Statements that make every commit of a new revision notify other processes, if the engine can; the table `revision`
+   * exists.
    */
   readonly notifyRevision: readonly string[]
   /** The definition of the table of salts; empty for an engine whose salts are files next to the state. */

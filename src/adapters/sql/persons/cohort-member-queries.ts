@@ -100,8 +100,8 @@ async function readPage(
   const ids = fitting.orderBy('person.id', direction).limit(limit + 1)
   const page = await readPersonsPage(db, ids.as('page'), { limit, direction, bytesMax: pageBytesMax })
   const { results, hasMore } = await addStaticCohorts(db, page, ofCohortIds)
-  // An empty page may still have more pages after it: it is read in two statements, and its persons may have been erased or
-  // merged in between.
+  // A page may be empty although more follow: its persons may have been erased or merged between the two statements that
+  // read it.
   const nextBehindId = hasMore ? (results.at(-1)?.id ?? behind.id ?? lastId) : lastId
   return { results, hasMore: nextBehindId !== null, nextBehindId }
 }
@@ -139,10 +139,7 @@ async function countPassedOver(
   return Math.max(0, (await countRows(passed.clearSelect())) - results.length)
 }
 
-/**
- * @param write adds or removes these persons, which are no more than one statement takes, and returns how many rows it
- * changed.
- */
+/** @param write adds or removes as many of the persons as one statement takes, and returns how many rows it changed. */
 function changeMembers(
   db: Kysely<StateSchema>,
   { projectId, cohortId, verb }: { projectId: number; cohortId: number; verb: 'members_added' | 'members_removed' },
@@ -201,7 +198,7 @@ async function resolveMembers(
     }
     return wanted.filter(id => !found.has(id))
   }
-  // A uuid is stored in lower case, a distinct id unchanged.
+  // Persons' uuids are stored in lower case, distinct ids unchanged.
   const toStoredId = (id: string) => toStorableText(kind === 'person' ? id.toLowerCase() : id)
   if (kind === 'person') {
     await resolveInBatches(

@@ -1,4 +1,5 @@
-// The transaction that erases persons: it deletes rows of the state at once, and records what the worker must remove.
+// Erases persons in one transaction: deletes their rows in the state at once, and records what the worker must still
+// remove.
 
 import { sql, type Transaction } from 'kysely'
 import type { Change } from '#core/author.ts'
@@ -71,7 +72,7 @@ export async function erasePersonRows(
         })),
       )
       .execute()
-  // Records only counts: the activity log is kept, so it must not name who was erased.
+  // The activity entry has only counts: the activity log is kept, so it must not name who was erased.
   const { keepsPerson, deletesEvents, deletesRecordings } = terms
   await recordActivity(
     trx,

@@ -65,7 +65,7 @@ export function createGroupQueries(db: Kysely<StateSchema>): GroupStore {
       .where('group_key', 'in', keys)
       .execute()
     const viewOfKey = new Map(rows.map(row => [row.group_key, toGroupView(row)]))
-    // A group that was deleted between the two reads is left out.
+    // Leaves out a group that was deleted between the read of the sizes and the read of the rows.
     return { results: keys.flatMap(key => viewOfKey.get(key) ?? []), hasMore: sizes.length > keys.length }
   }
 
@@ -82,8 +82,8 @@ export function createGroupQueries(db: Kysely<StateSchema>): GroupStore {
 
     startDeletingGroupType: (projectId, typeIndex, change) =>
       db.transaction().execute(async trx => {
-        // Writes the row unchanged to lock it: then either this transaction sees a concurrent chunk that names the type, or
-        // the chunk sees the deletion.
+        // Writes the row unchanged to lock it: either we see a concurrent chunk that names the type, or the chunk sees the
+        // deletion.
         const type = await trx
           .updateTable('group_type_mapping')
           .set({ removed: sql<number>`removed` })
@@ -92,8 +92,8 @@ export function createGroupQueries(db: Kysely<StateSchema>): GroupStore {
           .executeTakeFirst()
         if (type === undefined) return err('not_found')
         if (type.removed === 0 && (await isNamedByPendingJob(trx, projectId, typeIndex))) return err('used_by_import')
-        // Checks this in the transaction that marks the type as removed, so a flag that is written later with this type is
-        // refused as outdated.
+        // Checks this in the transaction that marks the type as removed, so a flag that is written later is refused as
+        // outdated.
         const usedBy = type.removed === 1 ? [] : await listFlagsWithType(trx, projectId, typeIndex)
         if (usedBy.length > 0) return err({ usedBy })
         await trx
@@ -185,8 +185,8 @@ export function createGroupQueries(db: Kysely<StateSchema>): GroupStore {
 }
 
 /**
- * Matches filters that may name a group type, in JSON as JSON.stringify writes it. In most flags the field is null, so they
- * need not be parsed.
+ * Matches filters that may name a type, as JSON.stringify writes them; in most flags the field is null, so they need no
+ * parsing.
  */
 const namesAType = /group_type_index":(?!null)/
 

@@ -12,7 +12,7 @@ import { findPersonView, readPersonsPage } from './person-views.ts'
 /** Selects the persons after a given person, by ascending or descending id. */
 export interface PersonPageStart {
   readonly direction: 'asc' | 'desc'
-  /** Absent for the first page. */
+  /** The id of that person; absent for the first page. */
   readonly id?: number | undefined
 }
 

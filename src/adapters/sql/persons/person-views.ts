@@ -15,8 +15,7 @@ const bytesPerId = 16
 const bytesPerOverride = 64
 
 /**
- * The most distinct ids of a person that are counted: one more than a person may have. Only persons that are older than
- * that limit have more.
+ * The most ids of a person that are counted: one more than a person may have. Only persons older than that limit have more.
  */
 const countedIdsMax = personDistinctIdCountMax + 1
 

@@ -17,10 +17,7 @@ export class CommitRefused extends Error {
   }
 }
 
-/**
- * Throws, which ends the transaction, unless a statement changed as many rows as expected: a missing row has changed since
- * it was loaded.
- */
+/** Rolls the transaction back unless the number of rows is as expected: otherwise a row has changed since it was loaded. */
 export function assertRowCount(count: number, expected = 1): void {
   if (count !== expected) throw new CommitRefused()
 }
@@ -33,7 +30,7 @@ export interface LoadStatements<Text> {
   readonly groupTypes: Text
   /** Distinct ids with their persons. Texts that are too long are null, but `text_bytes` counts them. */
   readonly mappedPersons: Text
-  /** The texts that were null in `mappedPersons`. */
+  /** The texts of persons that were too long for `mappedPersons`, which has null instead. */
   readonly personTexts: Text
   /** The distinct ids of given persons, up to a given number of rows. */
   readonly personMappings: Text
@@ -60,10 +57,7 @@ export interface WriteStatements {
   readonly moveOverrides: string
   /** Moves memberships in static cohorts to survivors, except for cohorts that the survivor is already in. */
   readonly moveMemberships: string
-  /**
-   * Stores the times of flags' last calls: only for flags that the project has, and only if the call is later than the
-   * stored call.
-   */
+  /** Stores when flags were last called: only for flags that the project has, and only if later than the stored call. */
   readonly noteCalls: string
 }
 
@@ -110,7 +104,10 @@ export const sharedStatements = {
 
 // The inserts of a chunk's commit. The engines differ only in how the rows are passed to these statements.
 
-/** Builds the SQL of an insert. @param columns the columns with their types, in the order of the values. */
+/**
+ * Builds the SQL of an insert. Builds the SQL of an insert. @param columns the columns with their types, in the order of
+ * the values.
+ */
 export type BuildInsert = (table: string, columns: string, onConflict?: string) => string
 
 export function buildInsertStatements(insert: BuildInsert) {
@@ -234,7 +231,10 @@ export function groupWarningsByDay(warnings: readonly IngestionWarning[]): Warni
     })
 }
 
-/** Only the first warnings of a day become samples. @param countSoFar the day's number of warnings, including these. */
+/**
+ * The rows of the samples: only the first warnings of a day become samples. @param countSoFar the day's number of warnings,
+ * including these.
+ */
 export function toWarningSampleRows({ columns, warnings }: WarningsOfDay, countSoFar: number): (string | number)[][] {
   const [projectId, type, day] = columns
   const left = Math.max(0, findWarningSamplesMax(type) - (countSoFar - warnings.length))
