@@ -16,14 +16,14 @@ function banner(settings: Record<string, string>, personalKey: string | null = '
   )
 }
 
-describe('the text that a start prints', () => {
-  it('mentions no disk limit that leaves enough space, and shows how to send an event', () => {
+describe('the text printed at the start of an instance', () => {
+  it('does not mention the disk limit while there is enough space, and shows how to send an event', () => {
     const text = banner({})
     assert.ok(!text.includes('503') && !text.includes('Import-only'), text)
     assert.match(text, /\/capture\//)
   })
 
-  it('shows how to evaluate the flag for a user who gets it, and names a user who does not', () => {
+  it('shows how to evaluate the example flag for a user for whom it is on, and names one for whom it is off', () => {
     const text = banner({})
     const [, flagKey, percentage] = /"key": "([^"]+)".*"rollout_percentage": (\d+)/.exec(text)!
     const [, id] = /flags\?v=2.*"distinct_id": "([^"]+)"/.exec(text)!

@@ -5,7 +5,7 @@ import { type GeoipLocation, geoipKeys, toEvaluationProperties, toGeoipPropertie
 const everything = Object.fromEntries(geoipKeys.map(key => [key, `the ${key}`])) as GeoipLocation
 
 describe('toEvaluationProperties', () => {
-  it('are the seven properties that the override header replaces', () => {
+  it('returns the seven properties that the override header replaces', () => {
     assert.deepEqual(toEvaluationProperties(everything), {
       $geoip_city_name: 'the city_name',
       $geoip_country_name: 'the country_name',
@@ -17,13 +17,13 @@ describe('toEvaluationProperties', () => {
     })
   })
 
-  it('leave out unknown values, so that stored values apply', () => {
+  it('leaves out unknown values, so that stored values apply', () => {
     assert.deepEqual(toEvaluationProperties({ country_code: 'NO', city_name: null }), { $geoip_country_code: 'NO' })
   })
 })
 
 describe('toGeoipProperties', () => {
-  it('set known values on the event, and on the person also null for unknown values', () => {
+  it('sets known values on the event, and on the person also null for unknown values', () => {
     const { event, set, setOnce } = toGeoipProperties({ country_code: 'NO', city_name: null })
     assert.deepEqual(event, { $geoip_country_code: 'NO' })
     assert.deepEqual(

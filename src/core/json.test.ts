@@ -190,7 +190,7 @@ describe('toComparableText', () => {
   })
 })
 
-it('a value may be nested as deeply as its text, even more deeply than recursion could follow', () => {
+it('a value is nested too deeply exactly if its text is, even if it is too deep for recursion', () => {
   for (const text of ['[[{}]]', '{"a":[{"b":1}],"c":[]}', '[[],{"a":1.0,"b":null}]', '1', '[-0]', '{"__proto__":[[]]}'])
     for (const depthMax of [0, 1, 2, 3])
       assert.equal(isDeeperThan(parseJson(text), depthMax), isNestedDeeperThan(text, depthMax), `${text} ${depthMax}`)

@@ -21,7 +21,7 @@ describe('findIntendedName', () => {
       assert.equal(findIntendedName(name, names), meant, name)
   })
 
-  it('ignores names that differ by more than a slip, however long they are', () => {
+  it('ignores names that differ by more than a typing error, however long they are', () => {
     for (const name of ['foo', 'id', '', 'features', 'archived', 'status', 'rollout_conditions', 'x'.repeat(1_000_000)])
       assert.equal(findIntendedName(name, names), null, name.slice(0, 20))
   })

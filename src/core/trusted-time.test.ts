@@ -43,7 +43,7 @@ describe('the retention time', () => {
       assert.deepEqual(looks.at(-1), { atMs: startMs + jumpMs + clockSettleMs, aheadMs: 0, stoodMs: 0 })
     })
 
-  it('ignores a clock that was ahead for less than a day, and follows the clock at once when that is corrected', () => {
+  it('ignores a clock that is ahead for less than a day, and follows it again as soon as it is corrected', () => {
     const ahead = looksEachHour(trusted, startMs + 31 * dayMs, 24).at(-1)!
     assert.deepEqual(updateTrustedTime(ahead, startMs + 24 * hourMs, hourMs), {
       ...trusted,
@@ -81,7 +81,7 @@ describe('the retention time', () => {
       { atMs: 50 * dayMs, aheadMs: startMs - 51 * dayMs, stoodMs: 3 * hourMs },
     ],
   ] as const)
-    it(`is less than a week late on a machine that is on for eight hours a day, ${what}`, () => {
+    it(`${what} is less than a week late on a machine that is on for eight hours a day`, () => {
       let last = first ?? updateTrustedTime(null, startMs, 0)
       for (let day = 0; day < 60; day++) {
         last = looksEachHour(last, startMs + day * dayMs, 9).at(-1)!
@@ -89,7 +89,7 @@ describe('the retention time', () => {
       }
     })
 
-  it('begins again if the clock is set back before its first time could be trusted', () => {
+  it('begins again if the clock is set back before any time could be trusted', () => {
     const early = looksEachHour(updateTrustedTime(null, startMs + 31 * dayMs, 0), startMs + 31 * dayMs, 24).at(-1)!
     const looks = looksEachHour(early, startMs, 25)
     assert.ok(!looks.slice(0, -1).some(wasTimeEverTrusted))

@@ -57,7 +57,7 @@ async function boundedServer(t: TestContext, max: number) {
 
 const [crowd, other, third] = ['127.0.0.1', '127.0.0.2', '127.0.0.3'] as const
 
-describe('the limit of connections', () => {
+describe('the connection limit', () => {
   it('refuses new connections of the address with the most, and closes connections of that address to admit others', async t => {
     const { connections, ended, open, isGone } = await boundedServer(t, 4)
     const many = [await open(crowd), await open(crowd), await open(crowd), await open(crowd)]
@@ -122,7 +122,7 @@ describe('the limit of connections', () => {
     assert.deepEqual(ended, ['refused', 'idle'])
   })
 
-  it('reserves open files for everything else', () => {
+  it('leaves enough open files for everything else', () => {
     assert.deepEqual(
       [null, 1_000_000, 1_024, 700, 256, 64].map(computeConnectionsMax),
       [16_384, 16_384, 768, 444, 128, 32],
@@ -175,7 +175,7 @@ describe('pipelined HTTP requests', () => {
     assert.deepEqual([ended, client.closed], [[], false])
   })
 
-  it('are started when the system has taken the previous answer', async t => {
+  it('are started only after the system has accepted the previous answer', async t => {
     const { open, ask, waiting, requestCount } = await boundedServer(t, 4)
     const client = await open(crowd)
     client.pause().write(requests('/large', 1) + requests('/later', 1))

@@ -22,7 +22,7 @@ describe('the environment of a child process', () => {
     assert.deepEqual(pickMachineEnvironment(all), { PATH: '/bin', LC_ALL: 'C', NODE_OPTIONS: '--no-warnings' })
   })
 
-  it('contains no keys that the worker does not need, nor in a front the first personal key', () => {
+  it('omits the first personal key, and for a worker also the encryption key', () => {
     const missing = (environment: NodeJS.ProcessEnv) => Object.keys(all).filter(name => environment[name] === undefined)
     assert.deepEqual(missing(pickWorkerEnvironment(all)), ['PENNON_PERSONAL_KEY', 'PENNON_ENCRYPTION_KEY'])
     assert.deepEqual(missing(pickFrontEnvironment(all)), ['PENNON_PERSONAL_KEY'])

@@ -78,7 +78,7 @@ describe('the lock of a data folder', () => {
     await takesAtOnce(folder)
   })
 
-  it('is free if the processes in the lock file are zombies, as in a container whose process 1 does not reap them', async t => {
+  it('is free if the processes in the lock file have exited but remain as zombies, as may happen in a container', async t => {
     const folder = tempDir(t)
     const dying = `'${process.execPath}' -e "process.title = 'pennon work'; console.log(process.pid)" & exec sleep 60`
     const parent = spawn('sh', ['-c', dying], { stdio: ['ignore', 'pipe', 'ignore'] })
@@ -104,7 +104,7 @@ describe('the lock of a data folder', () => {
     assert.equal(readLockHolder(join(folder, 'missing')), null)
   })
 
-  it('says that a holder that cannot be seen is in another container or on another host', async t => {
+  it('is refused with a message that an invisible holder is in another container or on another host', async t => {
     const folder = tempDir(t)
     await lockingProcess(t, holding(folder))
     leaveLockFile(folder, process.pid, {})

@@ -117,7 +117,7 @@ it('a child that is expected to end is not restarted, and its end is not logged'
   assert.deepEqual([startCount, child.pid, lines], [1, undefined, []])
 })
 
-it('a child ended by Ctrl-C causes no warning, since this process may receive the same signal later', async t => {
+it('a child ended by Ctrl-C causes no warning, since the supervisor may receive the same signal later', async t => {
   const mainPath = join(tempDir(t), 'main.mjs')
   writeFileSync(mainPath, 'setInterval(() => {}, 1e6)\n')
   for (const [signal, level] of [
@@ -141,7 +141,7 @@ it('a child ended by Ctrl-C causes no warning, since this process may receive th
   }
 })
 
-it('a child that lives but sends nothing any more is replaced', async t => {
+it('a running child that stops sending messages is replaced', async t => {
   const mainPath = join(tempDir(t), 'main.mjs')
   writeFileSync(
     mainPath,

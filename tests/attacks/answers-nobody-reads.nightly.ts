@@ -32,7 +32,7 @@ function residentMiB(pennon: Pennon, field: 'VmRSS' | 'VmHWM'): number {
 }
 
 describe('clients that do not read their answers', () => {
-  it('use no more memory than the budget, delay no other client, and are disconnected', async t => {
+  it('use no more than the memory budget, delay no other client, and are disconnected', async t => {
     const { pennon, attacks } = await attackedPennon(t, { settings: { PENNON_LOG_LEVEL: 'error' } })
     await addPayloads(pennon, 16, 250_000)
     await bystander(pennon, { rounds: 10, localAddress: bystanders })

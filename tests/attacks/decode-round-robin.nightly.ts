@@ -31,7 +31,7 @@ const escapes: Uint8Array<ArrayBuffer> = gzipSync(
   { level: 9 },
 )
 
-describe('a decode queue filled by one customer of a provider', () => {
+describe('a decode queue filled by one customer of an internet provider', () => {
   const from = (n: number) => ({
     'content-type': 'application/json',
     'x-forwarded-for': `2001:db8:0:${n.toString(16)}::1`,

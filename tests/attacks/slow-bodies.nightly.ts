@@ -27,7 +27,7 @@ const partOf = (path: string, announced: number, sent: number) =>
   ])
 
 describe('bodies that never end', () => {
-  it('use only as much of the budget as has arrived, however many bodies there are', async t => {
+  it('take up the memory budget only with bytes that have arrived, however many bodies there are', async t => {
     const { pennon, adminUrl, attacks } = await pennonWithAdminPort(t)
     const attack = await rawConnections({ port: pennon.port, count: 4_200, text: partOf('/batch/', 64 * KiB, 1) })
     attacks.push(attack)
@@ -55,7 +55,7 @@ describe('bodies that never end', () => {
     assert.match(answers(), /"body_read_timeout"/)
   })
 
-  it('are aborted in favour of other clients when they use up the budget', async t => {
+  it('are aborted in favour of other clients when they use up the memory budget', async t => {
     const { pennon, adminUrl, attacks } = await pennonWithAdminPort(t)
     // 280 MiB in total, each body nearly complete: far more than the budget for bodies.
     const attack = await rawConnections({

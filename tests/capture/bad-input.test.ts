@@ -35,7 +35,7 @@ const json = (value: unknown) => JSON.stringify(value)
 const batch = (...items: unknown[]) => json({ api_key: testToken, batch: items })
 
 describe('the capture endpoints, given bad input', () => {
-  it('refuse text that no parser reads, and values that are nested or large without end', async t => {
+  it('refuse text that no parser accepts, and values that are nested too deeply or too large', async t => {
     const server = await startCaptureServer(t)
     const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
     const start = `{"api_key":"${testToken}","event":"e",`

@@ -14,7 +14,7 @@ const batch = (items: readonly object[], more: object = {}) =>
 const item = (distinct_id: string, event = 'e') => ({ event, distinct_id, uuid: randomUUID() })
 
 describe('a hot key', () => {
-  it('has its events stored without a person, outside the main lane, only while it is hot; plain v0 answers do not mention it', async t => {
+  it('has its events stored without a person, outside the main lane, while it is hot; plain v0 answers omit this', async t => {
     const server = await startCaptureServer(t, { hotKeyEventsPerMinute: 2 })
     const answers = [
       await server.post(

@@ -33,7 +33,7 @@ const mixed = [
 ]
 
 describe('a quota for v0', () => {
-  it('for one product leaves out the events of that product, and the others keep their order', async t => {
+  it('for one product leaves out the events of that product, and the remaining events keep their order', async t => {
     const server = await startCaptureServer(t, {
       quotas: { exceptions: 0, surveyResponses: 9 },
       usedUp: new Set(['survey_responses']),
@@ -157,7 +157,7 @@ describe('a quota for v1', () => {
     })
   })
 
-  it('answers 402 when no event is left, like a used-up events quota for live traffic', async t => {
+  it('answers 402 when it leaves no event, whether it limits one product or all live events', async t => {
     const scoped = await startCaptureServer(t, { quotas: { exceptions: 0 } })
     const emptied = await post(scoped, [v1Event(1, { event: '$exception' }), v1Event(2, { event: '' })])
     assert.deepEqual(

@@ -230,7 +230,7 @@ describe('v0 capture (project keys)', () => {
     ['two keys, one among the properties', [event, { ...item, properties: { token: 'phc_b' } }], twoKeys, 401],
     ['an unknown key before a bad event', { api_key: 'phc_b', batch: [{ event: '' }] }, unknownKey, 401],
   ])
-  it('answers an unknown key with PostHog’s text and a hint where to find keys here', async () => {
+  it('answers an unknown key with PostHog’s text and a hint where to find the keys of this instance', async () => {
     const { body } = await sent(withKey('phc_b'))
     assert.match(JSON.parse(body).hint, /GET \/api\/projects\/ on this Pennon/)
   })

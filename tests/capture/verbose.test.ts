@@ -210,7 +210,7 @@ describe('capture with verbose answers', () => {
     assert.equal(unknown.body.events[0]!.reason, 'unknown_api_key')
   })
 
-  it('lists events left out by an import-only instance or an unknown key, in a decode thread too', async t => {
+  it('lists events left out in import-only mode or because of an unknown key, in a decode thread too', async t => {
     const uuid = '0197c5a0-0000-7000-8000-000000000003'
     const items = [{ ...good, uuid }, good, { event: 'bad', uuid }, { ...good, event: '$performance_event' }, 7]
     const named = [

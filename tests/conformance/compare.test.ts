@@ -48,7 +48,7 @@ describe('comparing an answer with a test vector', () => {
     assert.deepEqual(exactDifferences(vector, { n: 1, m: 100, i: 7 }, 'body'), [])
   })
 
-  it('rejects a field of a vector that no comparison reads, and names it', () => {
+  it('rejects a field of a test vector that no comparison reads, and reports the field’s name', () => {
     assert.throws(
       () => assertKnownFields({ a: 1, b: 2 }, 'expect', ['a']),
       (error: Error) => {

@@ -30,7 +30,7 @@ const vectors = JSON.parse(readFileSync(file, 'utf8')) as {
 const projectKey = 'phc_test'
 const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
-describe('decoding test vectors, over HTTP', () => {
+describe('test vectors for decoding, over HTTP', () => {
   for (const vector of vectors.decoding_vectors) {
     it(`${vector.id}: ${vector.description}`, async t => assert.deepEqual(await differences(t, vector), []))
   }
@@ -42,7 +42,7 @@ describe('decoding test vectors, over HTTP', () => {
     }
   })
 
-  it('may expect a whole answer, with or without the configuration in it', async t => {
+  it('may expect a whole response, with or without the configuration in it', async t => {
     const flags = { errorsWhileComputingFlags: false, featureFlags: {}, featureFlagPayloads: {} }
     const body = { ...flags, requestId: '<uuid>', evaluatedAt: '<integer milliseconds>' }
     const expect = { status: 200, body, config_keys: 'merged at the top level' }

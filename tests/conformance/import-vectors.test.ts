@@ -13,7 +13,7 @@ const text = readFileSync(new URL('./import-vectors.json', import.meta.url), 'ut
 const file = parseVectorFile(text) as { vectors: (ImportVector & { title: string })[] }
 const vectors = file.vectors.filter(({ input }) => typeof input !== 'string')
 
-describe('import test vectors, without the command', () => {
+describe('import test vectors, without running the import command', () => {
   for (const vector of vectors)
     it(`${vector.id}: ${vector.title}`, async () => assert.deepEqual(await differences(vector), []))
 

@@ -99,7 +99,7 @@ describe('flag answers', () => {
     assert.equal(put.json.code, 'method_not_allowed')
   })
 
-  it('have the form of /decide when a proxy marks a rewritten /flags request', async t => {
+  it('have the form of /decide if a proxy marks a /flags request as rewritten from /decide', async t => {
     const server = await startDecideServer(t, { flags: fixedFlags })
     const answer = await server.post(
       '/flags?v=1',
@@ -161,7 +161,7 @@ describe('bad requests for flags', () => {
     }
   })
 
-  it('include an invalid content type, but not invalid parameters of a valid content type', async t => {
+  it('include those with an invalid content type, but not those with invalid parameters of a valid content type', async t => {
     const server = await startDecideServer(t, { flags: fixedFlags })
     const body = '{"api_key":"phc_test","distinct_id":"a"}'
     const ask = (contentType: string) =>
@@ -186,7 +186,7 @@ describe('bad requests for flags', () => {
     assert.match(exploded.detail as string, /^Decompressed request body exceeded 4194304 bytes/)
   })
 
-  it('do not include a body without headers or one sent in chunks', async t => {
+  it('do not include those whose body is sent in chunks and without a content type', async t => {
     const server = await startDecideServer(t, { flags: fixedFlags })
     const answer = await new Promise<string>((resolve, reject) => {
       const request = httpRequest(`${server.base}/decide?v=3`, { method: 'POST' }, response => {

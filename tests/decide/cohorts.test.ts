@@ -65,7 +65,7 @@ function membership(
 const pro = { personProperties: { plan: 'pro' } }
 
 describe('a dynamic cohort', () => {
-  it('combines nested AND and OR in the same way as a plain model, where `property` acts as AND', () => {
+  it('combines nested AND and OR as a simple reference implementation does, and treats `property` as AND', () => {
     const leaf = fc.record({ key: fc.constantFrom('a', 'b', 'c'), negation: fc.constantFrom(true, false, null) })
     const tree = fc.letrec<{ entry: JsonObject }>(tie => ({
       entry: fc.oneof(
@@ -174,7 +174,7 @@ describe('stored data that flags need for their cohorts', () => {
   }
   const needsOf = (id: number) => compileTestProject({ flags: [flag(1, 'a', cohort(id))], cohorts }).needs
 
-  it('includes person properties for all reached cohorts, but the person or static cohorts only if tested', () => {
+  it('includes properties tested by any reached cohort, but the stored person or static cohorts only if needed', () => {
     assert.deepEqual([...needsOf(1).personKeys].map(key => key.name).sort(), ['plan', 'role'])
     assert.deepEqual([needsOf(1).person, needsOf(1).staticCohorts], [false, false])
     assert.deepEqual([needsOf(3).person, needsOf(3).staticCohorts], [false, true])

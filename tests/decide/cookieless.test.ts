@@ -103,7 +103,7 @@ describe('an evaluation for a cookieless visitor', () => {
     assert.deepEqual(asked, [[1, encodeVisitorHash(hashOf())]])
   })
 
-  it('replaces only the cookieless placeholder id, and only if the project’s mode is on', async t => {
+  it('replaces only the cookieless placeholder id, and only if the project’s cookieless mode is on', async t => {
     const on = await start(t, 1)
     assert.equal(await on.idAt(on.flags({ distinct_id: 'ada' }, {})), 'ada')
     const off = await start(t, 0)

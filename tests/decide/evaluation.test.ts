@@ -42,7 +42,7 @@ describe('an evaluation', () => {
     }
   })
 
-  it('drops only an unreadable definition, names it, and counts it as missing for flags that test it', () => {
+  it('drops only an unreadable definition, reports it, and treats it as missing in flags that test it', () => {
     const flags: JsonObject[] = [
       personFlag(1, 'good', 'plan', 'pro', 'is_not'),
       personFlag(2, 'bad-operator', 'plan', 'pro', 'sounds_like'),

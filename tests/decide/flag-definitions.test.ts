@@ -106,7 +106,7 @@ describe('definitions for local evaluation', () => {
     assert.doesNotMatch(text, /_percentage":\d+\.0[,}]/, 'a percentage has a fraction of zero')
   })
 
-  it('list flags by key, including inactive ones, without deleted, encrypted and unreadable ones', async () => {
+  it('are sorted by flag key, and include inactive flags, but no deleted, encrypted or unreadable ones', async () => {
     await createFlag({ key: 'z-last' })
     await createFlag({ key: 'inactive', active: false })
     await createFlag({ key: 'encrypted', has_encrypted_payloads: true })
@@ -289,7 +289,7 @@ describe('the list of flags for SDKs older than 2022', () => {
   const ask = (path: string, authorization: string) =>
     fetch(front.url + path, { redirect: 'manual', headers: { authorization } })
 
-  it('contains every existing flag by name, and leaves its value to /decide/', async () => {
+  it('contains the key and name of every existing flag, and leaves the evaluation to /decide/', async () => {
     await createFlag({ key: 'a-listed', name: 'Listed', filters: { groups: [{ rollout_percentage: 30 }] } })
     await createFlag({ key: 'b-listed', active: false })
     const { id } = await createFlag({ key: 'c-gone' })

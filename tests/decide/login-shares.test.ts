@@ -103,7 +103,7 @@ function start(isStored: (projectId: number) => boolean) {
 const range = (count: number) => Array.from({ length: count }, (_, index) => index)
 
 describe('log-ins of persons who are not stored yet', () => {
-  it('keep their flags however many log-ins of another project are waiting', async () => {
+  it('keep the flags of these persons however many log-ins of another project are waiting', async () => {
     let isThere = false
     const { logIn, timers, writes, dropped } = start(projectId => isThere && projectId === victimId)
     assert.deepEqual(await dropped(), { person_missing: 0, queue_full: 0, queue_timeout: 0 })
@@ -122,7 +122,7 @@ describe('log-ins of persons who are not stored yet', () => {
     assert.equal(lookingAgain.length, 1_960, 'the log-ins of the other project that were not dropped')
   })
 
-  it('evict their project’s oldest waiting log-in if that project has the most', async () => {
+  it('evict the oldest waiting log-in of their own project if that project has the most waiting log-ins', async () => {
     let isThere = false
     const { logIn, timers, writes, answerAll } = start(() => isThere)
     for (const index of range(2_001)) await logIn(attackerId, String(index))

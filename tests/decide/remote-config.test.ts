@@ -151,7 +151,7 @@ describe('remote configuration flags', () => {
       )
   })
 
-  it('of @current belong to the project of the key, unless a token names another project', async () => {
+  it('requested for @current are those of the key’s project, unless a token names another project', async () => {
     await addFlag('where', { true: '"first"' })
     await addFlag('where', { true: '"other"' }, {}, other.id)
     const textOf = async (end: string, key: string) =>
@@ -162,7 +162,7 @@ describe('remote configuration flags', () => {
     assert.equal(await textOf(`?token=${other.api_token}`, testPersonalKey), JSON.stringify('"other"'))
   })
 
-  it('are answered to HEAD as to GET, but to no other method', async () => {
+  it('can be requested with HEAD as with GET, but with no other method', async () => {
     await addFlag('head', { true: '1' })
     const path = '1/feature_flags/head/remote_config'
     assert.deepEqual(await ask(path, testPersonalKey, { method: 'HEAD' }), {

@@ -195,7 +195,7 @@ const distinctId = fc.oneof(fc.constantFrom('', 'ada', 'grace'), fc.string({ uni
 const turns = fc.array(fc.boolean(), { minLength: 1, maxLength: 8 })
 
 describe(`version 2 flags (SEED=${seed})`, () => {
-  it('have the results of a plain model in evaluations, explanations and probes', async () => {
+  it('have the results of a simple reference implementation in evaluations, explanations and probes', async () => {
     const seen = new Set<string>()
     await fc.assert(
       fc.asyncProperty(

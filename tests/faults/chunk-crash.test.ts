@@ -195,7 +195,7 @@ describe('a worker that stops between two steps of a chunk', () => {
     undisturbed = await processStory({ after }, null)
   })
 
-  it('stores the expected events, persons and outcomes if it does not stop', () => {
+  it('is compared with a worker that does not stop and stores the expected events, persons and outcomes', () => {
     const seen = undisturbed as { events: { person: unknown }[]; persons: unknown[]; outcomes: unknown }
     assert.equal(seen.events.length, 13)
     assert.equal(seen.persons.length, 1, 'all ids ended as one person')
@@ -212,7 +212,7 @@ describe('a worker that stops between two steps of a chunk', () => {
   }
 
   for (const chunkSizeAfter of [1, 3, 13])
-    it(`leaves no override without its row if it stops after writing rows and the next one takes ${chunkSizeAfter} at a time`, async t => {
+    it(`leaves no override without its row if it stops after writing rows, and later chunks have ${chunkSizeAfter} records`, async t => {
       const seen = await processStory(t, { at: 'insert', passing: 2 }, chunkSizeAfter)
       // Overrides that the first worker wrote for later merges are superseded by then.
       assert.deepEqual(withoutVersions(seen), withoutVersions(undisturbed))

@@ -77,7 +77,7 @@ describe('a log with damaged files', () => {
     assert.deepEqual(lostOf(losses), [eventCount])
   })
 
-  it('keeps a side file whose end SQLite does not see, and everything undamaged in it is read', async t => {
+  it('keeps a WAL file that SQLite reads only up to the damage, and all undamaged records in it are read', async t => {
     const folder = join(tempDir(t), 'log')
     const { writer } = await openedWriter(t, {}, folder)
     await fill(writer, 'main')

@@ -50,7 +50,7 @@ describe('clients of the event store', () => {
     assert.equal((await stranger.received()).length, before)
   })
 
-  it('reject engines of other starts, and proofs made for other clients', async t => {
+  it('reject an engine started with another secret, and a proof that was made for another client', async t => {
     const engine = await startEngineForTests(t)
     const another = open(t, () => ({ ...engine.endpoint(), secret: 'of-another-start' }))
     await assert.rejects(another.countRejected({ projectId: 1 }), isUnavailable)

@@ -245,7 +245,7 @@ function testErasureFromEventStore(): void {
       await assertGone(world)
     })
 
-    it('works with an older copy of the state that knows fewer erasures than the rows', async t => {
+    it('works with an older copy of the state that contains fewer erasures than the event store', async t => {
       const world = await open(t)
       const others = await world.others()
       const olderMark = await world.management.findEventStoreMark()

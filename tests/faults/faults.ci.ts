@@ -25,7 +25,7 @@ describe('an instance under load', () => {
     'whose log accepts nothing': () => lockLog({ pennon, load }, 6),
   }
   for (const [name, fault] of Object.entries(faults))
-    it(`an instance ${name} serves flags, and recovers by itself`, async () => {
+    it(`${name} serves flags, and recovers by itself`, async () => {
       await fault()
       await settle({ pennon, load })
     })

@@ -40,7 +40,7 @@ describe('a data folder', { concurrency: true }, () => {
     assert.ok(!second.output().includes('the data folder is in use'), second.output())
   })
 
-  it('is free again under a process 1 that does not reap children', async t => {
+  it('is free again after its processes were killed, even if process 1 leaves them as zombies', async t => {
     const dataFolder = tempDir(t)
     const first = await start(t, dataFolder, [...container, 'sh', '-c', '"$@" & exec sleep 600', 'sh'])
     const [processOne] = childProcessesOf(first.pid)
@@ -57,7 +57,7 @@ describe('a data folder', { concurrency: true }, () => {
     assert.ok(!second.output().includes('the data folder is in use'), second.output())
   })
 
-  it('stays locked while children of a killed front live, and while a new owner runs, even without its lock files', async t => {
+  it('stays locked while child processes of a killed front run, and under its next owner even without lock files', async t => {
     const dataFolder = tempDir(t)
     const first = await start(t, dataFolder, [])
     const { work, events } = first.childPids()
@@ -74,7 +74,7 @@ describe('a data folder', { concurrency: true }, () => {
     await assertKeptWithoutLockFiles(await starting)
   })
 
-  it('makes a start wait while a backup uses it', async t => {
+  it('makes an instance that starts wait while a backup uses the folder', async t => {
     const dataFolder = tempDir(t)
     const backup = await acquireDataLock(dataFolder, { command: 'backup', waitMsMax: 0 })
     assert.ok(backup.ok)

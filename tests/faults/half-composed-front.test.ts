@@ -82,7 +82,7 @@ describe('a front that fails to start closes what it opened', { skip: process.pl
   it('when a setting turns out to be wrong after the stores were opened', () =>
     assertClosesAll({ config: { ...config, trustedProxies: ['nobody'] } }, /PENNON_TRUSTED_PROXIES/))
 
-  it('when definitions cannot be read after the counters were started, including a state that was passed in', async () => {
+  it('when definitions cannot be read after the counters were started, and closes a state that the caller passed in', async () => {
     const open = await openManagementStore(config, createSilentLogger())
     let closeCount = 0
     const management = {

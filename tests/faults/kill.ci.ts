@@ -4,7 +4,7 @@ import { seededRandom, testSeed } from '../support/seeded-random.ts'
 import { nothingFound } from './checked-load.ts'
 import { runKillRounds } from './kill-rounds.ts'
 
-it('every acknowledged event is kept exactly once through 10 kills of the process tree, worker, engine and front', async t => {
+it('every acknowledged event is stored exactly once despite 10 kills of the process tree, worker, engine and front', async t => {
   const seed = testSeed()
   t.diagnostic(`SEED=${seed}`)
   const result = await runKillRounds({ rounds: 10, random: seededRandom(seed), log: line => t.diagnostic(line) })

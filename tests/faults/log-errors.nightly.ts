@@ -10,7 +10,7 @@ import { eventually } from '../support/eventually.ts'
 import { type Pennon, startPennonFor } from '../support/pennon.ts'
 import { hasStrace } from '../support/strace.ts'
 
-test('failing syncs are reported in readiness and once a minute in the log, and the instance stops with exit code 0', async t => {
+test('failing syncs are reported by readiness checks and once a minute in the output, and a stop still exits with 0', async t => {
   if (!hasStrace()) return t.skip('strace is not installed: apt-get install strace')
   const pennon = await startPennonFor(t, { settings: { PENNON_LOG_LEVEL: 'error' } })
   assert.equal(await capture(pennon), 200)

@@ -13,7 +13,7 @@ import { type Pennon, startPennonFor } from '../support/pennon.ts'
 
 const MiB = 1024 * 1024
 
-test('on a read-only disk, events are refused with the reason, the stop exits with 0, and the next start continues', {
+test('while the disk is read-only, events are refused with the reason and a stop exits with 0; later a start works', {
   skip: cannotMount(),
 }, async t => {
   const disk = aDisk(t)

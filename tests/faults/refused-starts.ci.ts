@@ -47,7 +47,9 @@ describe('a start is refused', () => {
     assert.match(await refusedStart(closed, {}, { launcher }), /is not writable.*PENNON_DATA/)
   })
 
-  it('when the disk has no space, with the free space and a remedy', { skip: noSmallDisk() }, async t => {
+  it('when the disk has too little space, with an error that names the free space and a remedy', {
+    skip: noSmallDisk(),
+  }, async t => {
     const disk = mountSmallDisk(2 ** 20)
     t.after(disk.remove)
     fillDisk(disk.path)
@@ -97,7 +99,7 @@ describe('a start is refused', () => {
     assert.match(refused, /process \d+ \(pennon serve\) is using the data folder .* and runs its own worker/)
   })
 
-  it('for a worker whose state cannot be opened, in one line without a stack trace', async t => {
+  it('for a worker whose state cannot be opened, with a one-line error without a stack trace', async t => {
     const folder = tempDir(t)
     writeFileSync(join(folder, 'state.db'), 'this is a text, and a long one, but no database'.repeat(100))
     const settings = { PENNON_DATA: folder, PENNON_LOG_LEVEL: 'error' }
@@ -106,7 +108,7 @@ describe('a start is refused', () => {
     assert.match(JSON.parse(stdout).msg, /^this process cannot start: state: corrupt: /)
   })
 
-  it('when the state is damaged or missing, naming the file, and no new one is created', async t => {
+  it('when the state is damaged or missing, with an error that names the file, and no new state is created', async t => {
     const folder = tempDir(t)
     const file = join(folder, 'state.db')
     writeFileSync(file, 'this is a text, and a long one, but no database'.repeat(100))

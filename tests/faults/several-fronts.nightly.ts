@@ -47,7 +47,7 @@ describe('several fronts', () => {
     assert.match(pennon.output(), /"child":"front","silentAfterMs":12000/)
   })
 
-  it('write neither the address nor the user agent of the visitor to a file or to output', async () => {
+  it('write neither the address nor the user agent of a cookieless visitor to a file or to output', async () => {
     assert.equal(await pennon.stop(), 0)
     const found = searchFiles(dataFolder, [...visitorTraces, 'seen 1'])
     for (const trace of visitorTraces) {

@@ -73,7 +73,7 @@ describe('a stream that several processes append to', () => {
 
 describe('a stream of a small log that two fronts share', () => {
   for (const how of ['completed', 'set aside as damaged'] as const) {
-    it(`keeps an idle front’s append after its open segment was ${how} and deleted for space`, async t => {
+    it(`keeps what an idle front appends after the segment it had open was ${how} and deleted for space`, async t => {
       const folder = tempDir(t)
       const limits = { logBytesMax: 4_000_000, segmentBytesMax: 300_000 }
       const lost: object[] = []

@@ -8,7 +8,7 @@ import { childProcessesOf } from '../support/child-processes.ts'
 import { eventually } from '../support/eventually.ts'
 import { startPennonFor, testPersonalKey } from '../support/pennon.ts'
 
-it('a stopped engine is replaced, and events accepted in the meantime are stored', async t => {
+it('a suspended engine is replaced, and events accepted in the meantime are stored', async t => {
   const pennon = await startPennonFor(t)
   assert.equal((await pennon.capture('before')).status, 200)
   await pennon.caughtUp()

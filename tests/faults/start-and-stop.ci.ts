@@ -76,7 +76,7 @@ describe('an instance that starts and stops', () => {
       assert.deepEqual(open, [])
     })
 
-    it('handles a signal to the whole process group in the front, which stops its children and exits with 0', async () => {
+    it('lets the front handle a signal to the whole process group: it stops its children and exits with 0', async () => {
       const children = Object.values(pennon.childPids())
       assert.equal(children.length, 2)
       for (const pid of children) process.kill(pid, 'SIGTERM')
@@ -109,12 +109,12 @@ describe('an instance that starts and stops', () => {
       return pennon.eventNames()
     }
 
-    it('has the data and keys of the first start, and shows no key again', async () => {
+    it('has the data and keys of the first start, and does not print the keys again', async () => {
       assert.deepEqual(await storedNames(), ['kept'])
       assert.ok(!pennon.output().includes(testPersonalKey), 'the personal key is shown only at the first start')
     })
 
-    it('restarts killed workers and engines, and flags and capture work during that time', async () => {
+    it('restarts killed workers and engines, and meanwhile serves flags and accepts events', async () => {
       for (const name of ['work', 'events'] as const) {
         const killed = pennon.childPids()[name]!
         process.kill(killed, 'SIGKILL')
@@ -127,7 +127,7 @@ describe('an instance that starts and stops', () => {
       assert.deepEqual(await storedNames(), ['after events', 'after work', 'kept'])
     })
 
-    it('keeps the counters of a dead worker in its metrics, but not its gauges', async () => {
+    it('keeps a dead worker’s counters in the metrics, but not its gauges', async () => {
       const [bytes, seconds] = ['process_resident_memory_bytes', 'process_cpu_seconds_total'].map(
         name => () => sample(pennon, `${name}{process="work"}`),
       ) as [() => Promise<number | undefined>, () => Promise<number | undefined>]
@@ -193,7 +193,7 @@ describe('an instance that starts and stops', () => {
     assert.equal(await stopped, 0, pennon.output())
   })
 
-  it('has fronts that exit with their parent, even during their start', async t => {
+  it('has fronts that exit when their parent exits, even while they start', async t => {
     const front = fork('src/main.ts', ['front'], {
       execArgv: ['--disable-warning=ExperimentalWarning'],
       env: { ...process.env, NODE_TEST_CONTEXT: undefined, PORT: '0', PENNON_DATA: dataFolder },

@@ -11,7 +11,7 @@ import { tempDir } from '../support/temp-dir.ts'
 
 const flagsPath = '/api/projects/@current/feature_flags/'
 
-test('reads continue and writes are refused while the state file is missing, and both work when it is back', async t => {
+test('while the state file is missing, reading and capture work, but changes are refused until it is back', async t => {
   const { pennon, dataFolder } = await started(t)
   move(dataFolder, join(dataFolder, 'away'))
   await isNoticed(pennon)
@@ -34,7 +34,7 @@ test('reads continue and writes are refused while the state file is missing, and
   assert.equal(await pennon.stop(), 0)
 })
 
-test('an instance whose state was replaced stops with 0, and the next instance processes waiting events into the new state', async t => {
+test('an instance whose state was replaced exits with 0, and the next processes waiting events into the new state', async t => {
   const { pennon, dataFolder } = await started(t)
   // As when a restored copy is put in place.
   const copy = join(dataFolder, 'copy.db')

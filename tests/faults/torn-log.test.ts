@@ -7,7 +7,7 @@ import { leaveLastCommitWhole, tearLastCommit } from './torn-log.check.ts'
 const strides = { recordStride: 61, restStride: 241 }
 
 describe('a log whose last commit was torn by a power cut', () => {
-  it('has a readable last unit if nothing was damaged', async t => {
+  it('has a readable last unit if the power cut damaged nothing', async t => {
     assert.deepEqual(await leaveLastCommitWhole(tempDir(t)), { survived: true })
   })
 

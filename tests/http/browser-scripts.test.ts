@@ -127,7 +127,7 @@ describe('the configuration of a project', () => {
     assert.equal((await ask(path)).headers.get('etag'), before.headers.get('etag'))
   })
 
-  it('answers 304 to a client that already has it, by entity tag or date', async () => {
+  it('is answered with 304 if the client already has it, by entity tag or date', async () => {
     const dated = await eventually(
       async () => {
         const answer = await ask(path)
@@ -158,7 +158,7 @@ describe('the configuration of a project', () => {
     }
   })
 
-  it('answers an unknown key with scripts that turn everything off and with 404 as JSON, both uncached', async () => {
+  it('is a script that turns everything off, or 404 as JSON, both uncached, if the key is unknown', async () => {
     const longest = 'a'.repeat(200)
     for (const token of ['phc_of_nobody', longest, '__proto__']) {
       const json = await ask(`/array/${token}/config`)
@@ -191,7 +191,7 @@ describe('the configuration of a project', () => {
     }
   })
 
-  it('has no Last-Modified within the second of a change, which two versions could share', async () => {
+  it('has no Last-Modified during the second of a change, since two versions could share that second', async () => {
     const { api_token: token } = await front.api<{ api_token: string }>('POST', '/api/projects/', { name: 'just made' })
     const headers = { 'if-modified-since': new Date(Date.now() + 3_600_000).toUTCString() }
     const answer = await ask(`/array/${token}/config`, headers)
@@ -201,7 +201,7 @@ describe('the configuration of a project', () => {
     await eventually(later, { what: 'the next second' })
   })
 
-  it('is refused as JSON for a malformed key, whatever markup the key contains', async () => {
+  it('is refused for a malformed key with an error in JSON, whatever markup the key contains', async () => {
     for (const token of ['a'.repeat(201), 'a b', '%3C%2Fscript%3E', '%22%5D', '%E2%80%A8', 'a.b']) {
       for (const name of ['config', 'config.js', 'array.js']) {
         const answer = await ask(`/array/${token}/${name}`)
@@ -272,7 +272,7 @@ describe('static scripts', () => {
     assert.equal(tags.size, 3)
   })
 
-  it('work for a page whose host has a trailing slash', async () => {
+  it('work for a page that configures the host with a trailing slash', async () => {
     for (const path of ['//static/array.js', `//array/${testProjectKey}/config.js`, `//static/${version}/surveys.js`]) {
       assert.equal((await ask(path)).status, 200, path)
     }
@@ -289,7 +289,7 @@ describe('static scripts', () => {
     assert.equal(preflight.headers.get('access-control-max-age'), '600')
   })
 
-  it('include nothing else: no other version, no other file, no path outside the folder', async () => {
+  it('include no unknown version, no other file, and no path outside the folder', async () => {
     for (const path of [
       ...['/static/1.2.3/array.js', '/static/2/array.js', '/static/nothing.js', '/static/array.d.ts', '/static/src'],
       ...['/static/integrity.json', '/static/package.json', '/static/__proto__', '/static/constructor'],

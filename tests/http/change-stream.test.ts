@@ -158,7 +158,7 @@ describe('a change stream', () => {
     assert.deepEqual(await eventsOf(''), [])
   })
 
-  it('disconnects a client that reads nothing while others get every event', async t => {
+  it('disconnects a client that reads nothing, while all other clients get every event', async t => {
     const { open, openStuck, change, beat, count, dropped } = await startStreams(t)
     const [stuck, reading] = [await openStuck(), await open()]
     change(2)
@@ -184,7 +184,7 @@ describe('a change stream', () => {
     await eventually(async () => (await count()) === 1)
   })
 
-  it('is rejected with 503 when the instance already serves the maximum', async t => {
+  it('is rejected with 503 when the instance already serves the maximum number of streams', async t => {
     const { open, url } = await startStreams(t, { readersMax: 1 })
     await open()
     const refused = await fetch(`${url + path}?token=phc_test`)

@@ -47,7 +47,7 @@ describe('client settings', () => {
     assert.deepEqual([next.heatmaps_opt_in, next.survey_config], [null, { appearance: {} }], 'others stay')
   })
 
-  it('are rejected when clients could not read them', async () => {
+  it('are rejected if clients would be unable to read them', async () => {
     const patch = async (body: string) => {
       const response = await fetch(front.url + project, {
         method: 'PATCH',

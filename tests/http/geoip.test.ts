@@ -101,7 +101,7 @@ describe('the GeoIP location in a started instance', {
       assert.deepEqual(geoipNames(await propertiesOf(distinctId)), distinctId === 'off' ? ['$geoip_disable'] : [])
   })
 
-  it('is that of the address that the client sends rather than that of its connection', async () => {
+  it('is looked up for the address that the client sends rather than for the address of the connection', async () => {
     assert.equal((await propertiesOf('said')).$geoip_country_name, 'Germany')
   })
 

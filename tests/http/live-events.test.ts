@@ -33,7 +33,7 @@ async function watching(t: TestContext, query = '', key = testPersonalKey) {
 }
 
 describe('the live view of a front', () => {
-  it('shows each event soon after its 200, as it was sent', async t => {
+  it('shows each event as it was sent, soon after the 200 response', async t => {
     const client = await watching(t, '/')
     assert.equal(client.response.headers['content-type'], 'text/event-stream')
     assert.equal(client.response.headers['cache-control'], 'no-store, no-transform')
@@ -102,7 +102,7 @@ describe('the live view of a front', () => {
     assert.deepEqual(await refused('', testPersonalKey, '/api/environments/77/events/live/'), [404, 'not_found', null])
   })
 
-  it('answers HEAD at once, other methods with 405, and sends no CORS headers', async () => {
+  it('answers HEAD at once, rejects other methods with 405, and sends no CORS headers', async () => {
     const ask = async (method: string) => {
       const headers = { authorization: `Bearer ${testPersonalKey}`, origin: 'https://shop.example' }
       const response = await fetch(front.url + path, { method, headers })
@@ -126,7 +126,7 @@ describe('the live view of a front', () => {
     assert.equal(quiet.of('rejected').length, 0)
   })
 
-  it('shows no events of another project, and ends with its project', async t => {
+  it('shows no events of another project, and ends when its own project is deleted', async t => {
     const other = await front.api<{ id: number; api_token: string }>('POST', '/api/projects/', { name: 'other' })
     const mine = await watching(t)
     const theirs = await watchLive(front.url, `/api/environments/${other.id}/events/live/`, testPersonalKey)

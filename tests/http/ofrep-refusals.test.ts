@@ -48,7 +48,7 @@ describe('an OFREP request that cannot be served', () => {
     assert.deepEqual([deleted.status, deleted.json.errorCode], [404, 'FLAG_NOT_FOUND'])
   })
 
-  it('is answered 401 without a key or with an unknown one, in either header', async t => {
+  it('is answered with 401 without a key or with an unknown one, in either header', async t => {
     const { ask } = await startOfrep(t)
     const body = '{"context":{"targetingKey":"u"}}'
     const statusWith = async (headers: Record<string, string>) => (await ask(bulkPath, body, headers)).status
@@ -61,7 +61,7 @@ describe('an OFREP request that cannot be served', () => {
     assert.equal((await ask(`${bulkPath}?token=phc_test`, body, { authorization: '' })).status, 401)
   })
 
-  it('is answered 500 in the protocol’s error format after an internal error', async t => {
+  it('is answered with 500 in the protocol’s error format after an internal error', async t => {
     const findProject = () => assert.fail('broken')
     const { call } = await startDecideServer(t, { flags, findProject })
     const answer = await call(bulkPath, {
@@ -74,7 +74,7 @@ describe('an OFREP request that cannot be served', () => {
     assert.ok(!answer.text.includes('broken'))
   })
 
-  it('is answered 429 when over quota, with a wait of five minutes, or less if the month ends sooner', async t => {
+  it('is answered with 429 when over quota, with a wait of five minutes, or less if the month ends sooner', async t => {
     const project = { quotas: { ...noQuotas, featureFlagRequests: 0 } }
     for (const [now, seconds] of [
       ['2026-01-15T12:00:00Z', '300'],

@@ -208,7 +208,7 @@ describe('the entity tag of an answer with all flags', () => {
 })
 
 describe('the change stream in an OFREP answer', () => {
-  it('is listed with its URL, also behind a path prefix, while more clients are accepted', async t => {
+  it('is listed with its URL, also behind a path prefix, while the stream accepts more clients', async t => {
     const { askWith } = await startOfrep(t, { hasCapacity: true })
     const streams = async (headers: Record<string, string> = {}) =>
       (await askWith(bulkPath, { targetingKey: 'u' }, headers)).json.eventStreams
@@ -219,7 +219,7 @@ describe('the change stream in an OFREP answer', () => {
       assert.deepEqual(await streams({ 'x-forwarded-prefix': prefix }), at('/ofrep/v1/events?token=phc_test'), prefix)
   })
 
-  it('is absent when no more clients are accepted', async t => {
+  it('is absent while the stream accepts no more clients', async t => {
     const { askWith } = await startOfrep(t)
     assert.deepEqual(Object.keys((await askWith(bulkPath, { targetingKey: 'u' })).json), ['flags'])
   })

@@ -130,7 +130,7 @@ describe('the route table', () => {
     assert.deepEqual(metrics?.security, [{}, { personalApiKey: [] }])
   })
 
-  it('is described with bodies, answers, errors and keys, under names usable by a generated client', async () => {
+  it('is described with request bodies, responses, errors and keys, under names usable by a generated client', async () => {
     const document = JSON.parse((await ask('GET', '/api/schema/')).text) as OpenApi
     const operations = new Map<string, OpenApi['paths'][string][string]>()
     for (const { method, path, access, group } of front.routes) {
@@ -243,7 +243,7 @@ describe('the route table', () => {
 })
 
 describe('a path or method that is not served', () => {
-  it('is answered with a hint about the schema, or about the port that serves it', async t => {
+  it('is answered with a hint to the schema, or to the port that serves the path', async t => {
     assert.match((await ask('GET', '/nothing/')).text, /GET \/api\/schema\/ lists all endpoints/)
     const divided = await startFront({ PENNON_ADMIN_PORT: '0' })
     t.after(() => divided.close())
@@ -255,7 +255,7 @@ describe('a path or method that is not served', () => {
     }
   })
 
-  it('is answered 405 with the methods that the path has', async () => {
+  it('is answered with 405 and the methods that the path has', async () => {
     for (const known of collectKnownPaths(front.routes)) {
       const method = ['PUT', 'PATCH', 'DELETE', 'POST'].find(each => !known.methods.has(each))!
       // Also with slashes that are doubled, as an SDK whose host ends in one has them.

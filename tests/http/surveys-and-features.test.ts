@@ -91,7 +91,7 @@ describe('GET /api/surveys/', () => {
   const path = `/api/surveys/?token=${testProjectKey}`
   const questions = [{ id: 'q1', type: 'open', question: 'How is it?' }]
 
-  it('answers an empty list without surveys', async () => {
+  it('returns an empty list if the project has no surveys', async () => {
     for (const spelling of [path, path.replace('/?', '?')]) {
       const answer = await ask(spelling)
       assert.deepEqual(answer.json, { surveys: [], survey_config: null })

@@ -69,7 +69,7 @@ describe('pennon import convert', () => {
     assert.deepEqual(others, [])
   })
 
-  it('the error suggests CSV, gzip or a JSON list when the first line is not a JSON record', async t => {
+  it('an input whose first line is not a JSON record is refused, suggesting CSV, gzip or a JSON list', async t => {
     const options = ['--source', 'generic', '--config', configFile(t, { mapping }), ...now]
     const rows = 'uid;ts;price\nada;2024-05-01T12:00:00Z;1,5\n'
     assert.match((await convert(options, rows)).stderr, /not JSON\. For CSV with a header line, add: --format csv/)
@@ -108,7 +108,7 @@ describe('pennon import convert', () => {
     assert.deepEqual(answers(stdout)[1], { rejected: { reason: 'compressed_input', field: null } })
   })
 
-  it('an unknown source, an invalid time or an unusable configuration is refused with one line', async t => {
+  it('an unknown source, an invalid time or an unusable configuration is refused with a one-line error', async t => {
     const refusals: [string[], RegExp][] = [
       [['--source', 'mixpannel', ...now], /there is no source "mixpannel"; --source is one of amplitude, .*segment/],
       [['--source', 'segment', '--now', 'today'], /--now must be a time such as 2026-01-15T00:00:00Z, not "today"/],

@@ -7,7 +7,7 @@ import { refusalOf } from '../support/pennon-command.ts'
 
 const goodLine = `${JSON.stringify({ id: 'r', event: 'Paid', user: 'u-1', at: '2024-05-01T12:00:00Z' })}\n`
 
-it('commands that only report on a job name a damaged file in its folder', async t => {
+it('commands that only report on a job print which file in the job’s folder is damaged', async t => {
   const commands = await plannedJob(t, `${goodLine}broken\n`)
   await commands.call('run')
   const reject = globSync('rejects/*/*.jsonl', { cwd: commands.job })[0]!

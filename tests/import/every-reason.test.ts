@@ -155,7 +155,7 @@ const csvCases: readonly Case[] = [
 ]
 
 describe('a bad record', () => {
-  it('of any kind is kept with its position and a fix, and all other records give events', async t => {
+  it('of any kind is stored with its position and a suggested fix, and all other records give events', async t => {
     const limits = { holdLiveWindow: true, retentionDays: 19_000 }
     const { balance } = await rehearse(t, 'generic', 'raw.jsonl', genericCases, { config: { mapping }, limits })
     assert.equal(balance.read, genericCases.length)
@@ -163,7 +163,7 @@ describe('a bad record', () => {
   })
 
   for (const [source, cases] of Object.entries(jsonCases))
-    it(`that can occur only in ${source} is kept or counted`, async t => {
+    it(`that can occur only in ${source} is stored or counted`, async t => {
       await rehearse(t, source, 'raw.jsonl', cases)
     })
 

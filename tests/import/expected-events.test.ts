@@ -107,7 +107,7 @@ it('event names beyond the limit for separate counts are still compared with the
   }
 })
 
-it('an event sent twice is expected once, however many a day has', () => {
+it('an event sent twice is expected once, however many events a day has', () => {
   const tally = new ExpectedTally()
   const eventOf = (n: number) => ({ uuid: `u-${n}`, event: 'e', distinctId: 'ada', timeUs: 0, properties: {} })
   for (let round = 0; round < 2; round++) for (let n = 0; n < 20_000; n++) tally.add(eventOf(n))

@@ -126,7 +126,7 @@ describe('fetching a list of URLs', () => {
     assert.deepEqual(readFileSync(join(folder, readFetchedParts(folder)!.parts[0]!.object)), files.get('/big'))
   })
 
-  it('servers without HEAD, ranges or versions work', async t => {
+  it('files are also fetched from servers without HEAD, ranges or versions', async t => {
     const file = randomBytes(1_000_000)
     let breaksLeft = 2
     const site = await aSite(t, new Map(), (request, response) => {
@@ -158,7 +158,7 @@ describe('fetching a list of URLs', () => {
     assert.deepEqual(seen, ['Bearer geheim', undefined, 'Bearer geheim', undefined])
   })
 
-  it('the error names the invalid line or the missing file', async t => {
+  it('an invalid line or a missing file is named in the error', async t => {
     const site = await aSite(t, new Map())
     for (const [lines, complaint] of [
       [['https://example.com/x', 'nonsense'], /Line 2 of .* is not an http or https URL/],
@@ -171,7 +171,7 @@ describe('fetching a list of URLs', () => {
     }
   })
 
-  it('files whose links have expired are kept, and only missing files are reported as failing', async t => {
+  it('fetched files whose URLs have expired stay, and only missing files are reported as failing', async t => {
     const files = new Map([['/a', Buffer.from('{"a":1}\n')]])
     let [isAGone, bStatus] = [false, 503]
     const site = await aSite(t, files, (request, response) => {
@@ -201,7 +201,7 @@ describe('fetching a list of URLs', () => {
     await assert.rejects(fetchInto(folder, config), /\/a has changed at the source/)
   })
 
-  it('a line removed from the list is skipped, fetched files stay, and the fetch can finish', async t => {
+  it('a URL removed from the list is skipped, fetched files stay, and the fetch can finish', async t => {
     const file = randomBytes(400_000)
     const files = new Map([
       ['/a', Buffer.from('{"a":1}\n')],
@@ -236,7 +236,7 @@ describe('fetching a list of URLs', () => {
     assert.deepEqual([readFetchedParts(folder)!.isComplete, readFetchedParts(folder)!.partsWaiting], [true, 0])
   })
 
-  it('dead URLs end the running downloads, and each URL is named without the HTML of its server', async t => {
+  it('each dead URL is reported after the running downloads have finished, without the HTML of its server', async t => {
     const file = randomBytes(300_000)
     const page = '<!DOCTYPE html><html><head><title>Not here</title></head><body><p>markup</p></body></html>'
     const asked = new Set<string>()
@@ -295,7 +295,7 @@ function aDisk(folder: string, freeBytes: number) {
 
 describe('the disk reserve during a download', () => {
   const file = Buffer.alloc(40 * mebibyte)
-  it('a file of unknown size leaves the reserve free, and restarts only when there is space', async t => {
+  it('a download of unknown size leaves the reserve free, and restarts only when there is space', async t => {
     const site = await aSite(t, new Map(), ({ method }, response) => {
       if (method === 'HEAD') response.writeHead(405).end()
       else response.writeHead(200).end(file)

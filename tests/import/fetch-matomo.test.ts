@@ -51,7 +51,7 @@ describe('fetching from Matomo', () => {
     assert.ok(asked.every(({ address }) => address === '/analytics/index.php'))
   })
 
-  it('a day restarts when visits moved between two pages of the answer', async t => {
+  it('the fetch of a day restarts if visits moved from one page to another', async t => {
     let hasMoved = false
     const { folder, fetch } = await aMatomo(
       t,

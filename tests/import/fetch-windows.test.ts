@@ -223,7 +223,7 @@ describe('fetching from Mixpanel only', () => {
     assert.ok(reasons.has('the disk is full'), [...reasons].join())
   })
 
-  it('files keep the original bytes, are named by their days, and have their hashes recorded', async t => {
+  it('files keep the original bytes, are named after their days, and have their hashes recorded', async t => {
     const { folder, fetch } = await aWorld(t, mixpanel)
     await fetch({ window_days: '5' })
     assert.deepEqual(rawFiles(folder), [
@@ -238,7 +238,7 @@ describe('fetching from Mixpanel only', () => {
     }
   })
 
-  it('milliseconds are requested, and a service account names its project', async t => {
+  it('times are requested in milliseconds, and a service account requires and sends a project id', async t => {
     const { standIn, fetch } = await aWorld(t, mixpanel)
     const env = { MIXPANEL_SERVICE_ACCOUNT: 'importer.1', MIXPANEL_SERVICE_SECRET: 'geheim' }
     await assert.rejects(fetch({}, { env }), /A service account of Mixpanel needs project_id/)
@@ -318,7 +318,7 @@ describe('fetching from Mixpanel only', () => {
     }
   })
 
-  it('an empty answer is believed only when it is repeated', async t => {
+  it('an empty answer is accepted only when a second request confirms it', async t => {
     const events = new Map([...mixpanel.events, ['2024-05-04', []]])
     const { standIn, fetch, assertComplete } = await aWorld(t, mixpanel, { lines: events })
     const { partsDone, partsEmpty } = await fetch()
@@ -348,7 +348,7 @@ describe('fetching from Mixpanel only', () => {
     }
   })
 
-  it('kept files are not requested again, even when the source has changed', async t => {
+  it('files that were already fetched are not requested again, even when the source has changed', async t => {
     let isReversed = false
     const { standIn, folder, fetch } = await aWorld(t, mixpanel, {
       reorder: lines => (isReversed ? lines.toReversed() : lines),
@@ -361,7 +361,7 @@ describe('fetching from Mixpanel only', () => {
     assert.deepEqual(rawLines(folder), before)
   })
 
-  it('a fetched file that was changed is refused', async t => {
+  it('a fetched file that was changed on disk is refused', async t => {
     const { folder, fetch } = await aWorld(t, mixpanel)
     await fetch()
     writeFileSync(join(folder, 'raw', 'mixpanel-2024-05-02.jsonl.gz'), 'x')

@@ -130,7 +130,7 @@ describe('an import whose disk fills up', { skip: noSmallDisk() }, () => {
     assert.doesNotMatch(stderr, words)
   })
 
-  it('on a disk smaller than the reserve, the message names how much is missing and a remedy', async t => {
+  it('on a disk smaller than the reserve, the message names how much space is missing and a remedy', async t => {
     const disk = aDisk(t, 8)
     const commands = new ImportCommands(disk, { PENNON_MIN_FREE_BYTES: '8MiB' })
     await commands.plan([new ImportCommands(tempDir(t)).file('raw.jsonl', syntheticRecords(100, 6))])

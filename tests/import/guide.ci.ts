@@ -13,7 +13,7 @@ const page = 'docs/import.md'
 const keys = { PENNON_PROJECT_KEY: testProjectKey, PENNON_PERSONAL_KEY: testPersonalKey }
 const days = divideIntoWindows({ from: '2024-05-01', to: '2024-05-31' }, 1).map(window => window.from)
 
-it('the guide leads from a project to an exported folder, to published history, and back', async t => {
+it('the commands of the guide work as written: they fetch exports, publish the imports, and undo them', async t => {
   const pennon = await startPennonFor(t)
   const mixpanel = await startMixpanel({
     lines: new Map(

@@ -141,7 +141,7 @@ describe('an import job over HTTP', () => {
     )
   })
 
-  it('events show the properties of their persons, and the job reports how many there are', async () => {
+  it('events of a published job show the properties of their persons', async () => {
     const live = { event: 'live', distinct_id: 'known', properties: { $set: { city: 'Oslo', rate: 1.0 } } }
     assert.equal((await pennon.post('/e/', { api_key: testProjectKey, ...live })).status, 200)
     await pennon.caughtUp()

@@ -61,7 +61,7 @@ describe('an import from the command line', () => {
     assert.deepEqual(reasons.toSorted(), ['json_syntax', 'server_refused:bad'])
   })
 
-  it('a folder that was sent is not planned again, and the user learns this before any question', async t => {
+  it('an import folder that was sent is not planned again, and the user learns this before any question', async t => {
     const commands = new ImportCommands(tempDir(t))
     const raw = commands.file('raw.jsonl', goodLine)
     await commands.plan([raw])
@@ -224,7 +224,7 @@ describe('an import from the command line', () => {
     assert.equal((await commands.call('run', ...allowed.split(' '))).exitCode, 0)
   })
 
-  it('a run in which no record gives an event stops whatever share is allowed, and suggests a matching source', async t => {
+  it('a run in which no record gives an event stops, whatever share of rejects is allowed, and suggests a source', async t => {
     const commands = new ImportCommands(tempDir(t))
     const rows = Array.from({ length: 51 }, (_, index) => {
       const properties = { time: 1_714_564_800 + index, distinct_id: `u-${index}`, $insert_id: `i-${index}` }
@@ -260,7 +260,7 @@ describe('an import from the command line', () => {
     mustSucceed(await commands.call('run', '--allow-damaged-files'))
   })
 
-  it('a run option that the source does not support leaves the plan unchanged', async t => {
+  it('a run option that the source does not support is refused, and leaves the plan unchanged', async t => {
     const record = { event_type: 'e', user_id: 'u-1', event_time: '2024-05-01 12:00:00' }
     const commands = await plannedJob(t, JSON.stringify(record), '--source', 'amplitude')
     const refused = refusalOf(await commands.call('run', '--source-timezone', 'Europe/Berlin'))

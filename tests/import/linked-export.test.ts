@@ -7,7 +7,7 @@ import { ImportCommands } from '../support/import-command.ts'
 import { mustSucceed, refusalOf } from '../support/pennon-command.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-it('a dangling link in an export folder is left out of the plan and named in the output', async t => {
+it('a broken symbolic link in an export folder is left out of the plan and named in the output', async t => {
   const folder = tempDir(t)
   const commands = new ImportCommands(tempDir(t))
   const link = join(folder, 'gone.jsonl')
@@ -31,7 +31,7 @@ it('a pipe is refused as an export file, since it can be read only once', async 
   assert.match(stderr, /^pennon: the files cannot be read: .*pipe is neither a file nor a folder: put what comes out/)
 })
 
-it('a file with several names is planned once, and its additional names are listed', async t => {
+it('a file with several names, by symbolic or hard links, is planned once, and the additional names are listed', async t => {
   const folder = tempDir(t)
   const commands = new ImportCommands(tempDir(t))
   const day = commands.file('day.jsonl', '{"id":"r","event":"Paid","user":"u","at":"2024-05-01T12:00:00Z"}\n')

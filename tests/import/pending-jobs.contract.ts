@@ -68,7 +68,7 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
   })
 
   describe(`group types after the undo of an import job on ${engine}`, () => {
-    it('are deleted if only the job used them, and the activity log then has the number of the job', async t => {
+    it('are deleted if only that job used them, and the activity log shows the job’s number', async t => {
       const world = await importWorld(t, open)
       const job = await world.createJob()
       const group = { $group_type: 'org', $group_key: 'x', $group_set: { tier: 1 } }
@@ -139,7 +139,7 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
       assert.deepEqual(await world.notes(job), {})
     })
 
-    it('are noted as missing, once, if the event store has lost some of them before publishing', async t => {
+    it('are noted once as missing if the event store has lost some of them before publishing', async t => {
       const { world, job } = await twoEvents(t)
       world.events.pending.pop()
       await world.publish(job)
@@ -150,7 +150,7 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
       )
     })
 
-    it('are not missing if they were sent twice, once the client has verified the stored number', async t => {
+    it('are not noted as missing if some were sent twice and the client has verified the number of rows', async t => {
       for (const [verified, reasons] of [
         [2, []],
         [3, ['rows_fewer_than_stored']],

@@ -145,7 +145,7 @@ describe('the target of a planned import', () => {
     assert.equal(planOf(commands).target?.projectId, '7')
   })
 
-  it('a project without persons requires another rehearsal if that was unknown without a personal key', async t => {
+  it('another rehearsal is required if only the personal key reveals that the project has no persons', async t => {
     const { answers, commands } = await rehearsedWithoutKey(t)
     answers['/api/projects/'] = { results: [{ ...project, person_processing_opt_out: true }], next: null }
     const refused = refusalOf(await commands.call('run'))

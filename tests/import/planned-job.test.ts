@@ -53,7 +53,7 @@ describe('a job that was not sent', () => {
     assert.equal((await commands.call('rejects')).stdout, 'No records are rejected.\n')
   })
 
-  it('publishing or discarding an unsent job says what to do instead', async t => {
+  it('publishing or discarding an unsent job is refused with a message that says what to do instead', async t => {
     const commands = new ImportCommands(tempDir(t))
     const raw = commands.file('raw.jsonl', line)
     const { stdout } = await commands.plan([raw])

@@ -32,7 +32,7 @@ describe('an import on a terminal', () => {
   })
   after(() => pennon.stop())
 
-  it('plan asks for missing options', async t => {
+  it('`plan` asks for missing options', async t => {
     const folder = tempDir(t)
     const job = join(folder, 'job')
     const raw = new ImportCommands(folder).file('raw.jsonl', exported)
@@ -51,7 +51,7 @@ describe('an import on a terminal', () => {
     assert.doesNotMatch(plan.shown + readFileSync(join(job, 'plan.json'), 'utf8'), /phx_/)
   })
 
-  it('run asks for the name of the project between the rehearsal and sending', async t => {
+  it('`run` asks for the name of the project between the rehearsal and sending', async t => {
     const folder = tempDir(t)
     const commands = new ImportCommands(folder, settings)
     const target = ['--source', 'mixpanel', '--host', pennon.url, '--project-key', testProjectKey]
@@ -86,7 +86,7 @@ describe('an import on a terminal', () => {
     mustSucceed(await commands.call('discard', '--project', project))
   })
 
-  it('go imports files from the plan to the published events, and the user can stop at each question', async t => {
+  it('`go` leads from the plan to the published events, and the user can stop at each question', async t => {
     const folder = tempDir(t)
     const raw = new ImportCommands(folder).file('raw.jsonl', exported)
     const go = () =>

@@ -128,7 +128,7 @@ describe('the time of a record', () => {
       assert.equal(timeOf(source, record, config), noonUs)
     })
 
-  it('is missing for a record that is not a visit, and refused outside of the range', () => {
+  it('is missing for a Matomo record that is not a visit, and is refused if it is too old or in the future', () => {
     const timeOfValue = (source: string, value: JsonObject) => timeOf(source, { value, table: null, ordinal: 1 }, {})
     assert.equal(timeOfValue('matomo', { result: 'error' }), null)
     for (const [at, reason] of [

@@ -8,7 +8,7 @@ import { anImportedEvent } from '../support/values.ts'
 import { importWorld } from '../support/world/import-world.ts'
 
 describe('an import without a job', () => {
-  it('counts a reject for size in the implicit job of its day, like other rejects', async t => {
+  it('counts an event that is too large in the implicit job of its day, like other rejects', async t => {
     const world = await importWorld(t, openSqliteState)
     await world.apply(anImportedEvent('e', 'a', 100, { text: 'x'.repeat(eventBytesMax) }))
     assert.deepEqual(

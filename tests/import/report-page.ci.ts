@@ -10,9 +10,9 @@ import { jobOf } from '../support/import-job.ts'
 
 const hostile = '<script>document.title = "broken"</script><img src=x onerror="document.title=1">'
 
-describe('the page of a report', { skip: noChromium() }, () => {
+describe('the HTML report of an import', { skip: noChromium() }, () => {
   for (const colorScheme of ['light', 'dark'] as const)
-    it(`fits a phone, loads nothing and runs nothing (${colorScheme})`, async t => {
+    it(`fits a phone, loads no resources and runs no scripts (${colorScheme})`, async t => {
       const records = Array.from({ length: 60 }, (_, index) => ({
         ...{ id: `r-${index}`, event: index % 3 === 0 ? hostile : 'x'.repeat(190), user: index % 9 === 0 ? null : 'u' },
         ...{ at: new Date(Date.UTC(2024, 0, 1 + index)).toISOString(), props: { [hostile]: hostile } },

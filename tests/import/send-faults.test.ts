@@ -28,7 +28,7 @@ async function assertWhole(standIn: BatchStandIn): Promise<void> {
 }
 
 describe('sending an import', () => {
-  it('every event is sent once with the ids of its job: groups, then links, then records by day', async t => {
+  it('every event is sent once with the ids of the job: first groups, then links, then records by day', async t => {
     const { standIn, options } = await prepare(t)
     const checkpoint = await runSendStage(options)
     assert.ok(checkpoint.isSent)
@@ -144,7 +144,7 @@ describe('sending an import', () => {
     assert.ok(portal < 0)
   })
 
-  it('a network’s login page is not accepted as the answer of a service without jobs', async t => {
+  it('the login page of a network is not mistaken for the answer of a service without jobs', async t => {
     const { standIn, options } = await prepare(t)
     let portal = 3
     standIn.fault = () => (portal-- > 0 ? { status: 200, body: '<html>Log in</html>' } : null)
@@ -297,7 +297,7 @@ describe('sending an import', () => {
       await assert.rejects(runSendStage({ ...options, identity: { ...options.identity, ...change } }), said)
     })
 
-  it('sending does not continue with changed bytes, and the message names the part', async t => {
+  it('sending does not continue if a part’s bytes have changed, and the message names the part', async t => {
     const { options } = await prepare(t)
     await sendBeginning(options)
     const other = { ...job, parts: job.parts.map(part => ({ ...part, sha256: 'other' })) }

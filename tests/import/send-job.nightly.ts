@@ -94,7 +94,7 @@ describe('an import into a running instance', () => {
     return report
   }
 
-  it('a job is sent, verified, invisible until published, and leaves nothing when discarded', async t => {
+  it('a job is sent and verified, is invisible until published, and leaves nothing when discarded', async t => {
     const { commands, run, text, project } = await approved(t, 3_000, 11)
     const report = (JSON.parse((await run('run', '--json', '--rate', '100000')).stdout) as ImportReport).sent!
     assert.deepEqual(

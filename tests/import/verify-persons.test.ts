@@ -73,7 +73,7 @@ describe('verifying the persons of an import', () => {
     assert.deepEqual(await check(t, events), { compared: 3, equal: 3, ...equal })
   })
 
-  it('events of the same millisecond count in the order of the service, which stores no microseconds', async t => {
+  it('events of the same millisecond are applied in the service’s order, since it stores no microseconds', async t => {
     const [smaller, larger] = [0, 1]
       .map(() => event('same-moment', '$set', {}))
       .toSorted((a, b) => (a.uuid < b.uuid ? -1 : 1)) as [ImportedEvent, ImportedEvent]
@@ -92,7 +92,7 @@ describe('verifying the persons of an import', () => {
     assert.equal(results[0]!.properties.plan, 'first')
   })
 
-  it('properties of exceptions count only for persons that they create', async t => {
+  it('person properties in exceptions count only for persons that the exceptions create', async t => {
     const events = [
       event('known', '$set', { $set: { plan: 'pro' } }, 20),
       event('known', '$exception', { $set: { plan: 'none' }, $browser: 'Firefox' }, 30),

@@ -236,7 +236,7 @@ describe('guidance for the user of an import', () => {
     await call('discard', ...project)
   })
 
-  it('import list shows all import jobs of the project and the days they cover', async t => {
+  it('`import list` shows all import jobs of the project and the days that the jobs cover', async t => {
     const jobs = [
       { range: { first: '2023-01-01T00:00:00Z', last: '2023-01-31T23:00:00Z' } },
       { range: { first: '2023-01-30T00:00:00Z', last: '2023-02-10T23:00:00Z' } },

@@ -386,7 +386,7 @@ describe('a condition in SQL', () => {
     await compare({ kind: 'event' }, 'p', propertyOf, 1, conditions)
   })
 
-  it('evaluates the second version of property matching in the same way', async () => {
+  it('evaluates version 2 of property matching as the flag evaluator does', async () => {
     await compare(
       { kind: 'person' },
       'p',

@@ -56,7 +56,7 @@ describe('pennon events', () => {
     return { api, file, run, settings }
   }
 
-  it('counts by name and day, as a table with a chart or as JSON', async t => {
+  it('counts events by name and day, as a table with a chart or as JSON', async t => {
     const { run } = await start(t)
     const range = ['--from', '2026-04-20', '--to', '2026-04-24']
     const table = await run('count', ...range)
@@ -76,7 +76,7 @@ describe('pennon events', () => {
     assert.match(before.stdout, /^all events +0$/m)
   })
 
-  it('counts the events of a pending import job as well', async t => {
+  it('includes the events of a pending import job on request', async t => {
     const { api, run } = await start(t)
     const { number } = (await api.call('POST', '/api/projects/1/import_jobs/', { body: { source: 'csv' } })).body
     const pending = imported(aStoredEvent({ event: 'signed up', timestampMs: firstMs, capturedAtMs: firstMs }), number)
@@ -226,7 +226,7 @@ describe('pennon events', () => {
     }
   })
 
-  it('requires a key and an instance, and reports that in one line', async t => {
+  it('reports a missing key or an unreachable instance in one line', async t => {
     const { file, api, settings } = await start(t)
     const keyless = await runCommand({}, 'events', 'export', file('a.jsonl'), '--host', api.url)
     assert.deepEqual([keyless.exitCode, /PENNON_PERSONAL_KEY/.test(keyless.stderr)], [2, true])

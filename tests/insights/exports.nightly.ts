@@ -73,7 +73,7 @@ const awkwardEvents: readonly StoredEvent[] = names.map((name, index) =>
   }),
 )
 
-describe('exports over a real engine', () => {
+describe('event exports from a real engine', () => {
   const held = eventStoreForTests({
     exports: { retryPausesMs: [1] },
     begin: async () => {

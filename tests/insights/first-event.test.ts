@@ -16,7 +16,7 @@ describe('insights queries on the engine', () => {
   const held = eventStoreForTests()
   const insert = (events: ReturnType<typeof aStoredEvent>[]) => held.insert({ events })
 
-  it('find the first event of a project since 2015, judged by its winning copy', async () => {
+  it('find the first event of a project since 2015, using only the current copy of each event', async () => {
     assert.equal(await held.store.findFirstEventTime({ projectId: 1 }), null)
     const first = aStoredEvent({ projectId: 1, timestampMs: Date.parse('2015-01-01T10:00:00.000Z') })
     const wrong = aStoredEvent({ projectId: 1, timestampMs: Date.parse('1900-01-01T00:00:00.000Z') })

@@ -55,7 +55,7 @@ describe('GET …/feature_flags/:id/exposure/', () => {
     })
   })
 
-  it('counts imported calls only if their job was created with that option', async t => {
+  it('counts imported calls only if their import job was created with the option for experiments', async t => {
     const { api, projectId, insert, answer } = await startFlagServer(t, events.store, { flag: halves })
     await insert(seen(1, '2026-03-28T12:00:00Z', 'control'))
     for (const [person, options] of [
@@ -73,7 +73,7 @@ describe('GET …/feature_flags/:id/exposure/', () => {
     assert.deepEqual((await answer('exposure', range)).cumulative.control, [1, 2, 2])
   })
 
-  it('counts merged persons as one, even if each of them saw another variant', async t => {
+  it('counts merged persons as one, even if they saw different variants', async t => {
     const { projectId, insert, answer } = await startFlagServer(t, events.store, { flag: halves })
     await insert(
       seen(1, '2026-03-28T12:00:00Z', 'control'),
@@ -95,7 +95,7 @@ describe('GET …/feature_flags/:id/exposure/', () => {
     assert.deepEqual(await persons(), [0, 0, 1])
   })
 
-  it('starts with a deduplicated call if that was the first', async t => {
+  it('dates an exposure by a deduplicated call if that call was the first', async t => {
     const { projectId, insert, answer } = await startFlagServer(t, events.store, { flag: halves })
     await insert(seen(1, '2026-03-29T12:00:00Z', 'test'))
     const timestampMs = at('2026-03-29T01:00:00Z')
@@ -172,7 +172,7 @@ describe('GET …/feature_flags/:id/exposure/', () => {
     assert.equal(srm, null)
   })
 
-  it('rejects an invalid request with the parameter at fault', async t => {
+  it('rejects an invalid request, and names the parameter at fault', async t => {
     const { call } = await startFlagServer(t, events.store)
     const refusal = async (query: string, flagId?: string) => {
       const { status, body } = await call('exposure', query, flagId)

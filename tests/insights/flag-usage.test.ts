@@ -61,7 +61,7 @@ describe('GET …/feature_flags/:id/usage/', () => {
     )
   })
 
-  it('rejects an invalid request with the parameter at fault', async t => {
+  it('rejects an invalid request, and names the parameter at fault', async t => {
     const { call } = await startFlagServer(t, events.store)
     const refusal = async (query: string, of?: string) => {
       const { status, body } = await call('usage', query, of)

@@ -60,7 +60,7 @@ const insertInto = (job: number, projectId: number, rows: Partial<StoredEvent>[]
   })
 
 describe('a pending import job named by import_job', () => {
-  it('counts in trends exactly as it will once published, while no pending job counts without import_job', async () => {
+  it('is counted in trends exactly as it will be once published, and is not counted without import_job', async () => {
     const { insert, insertPending, projectId, job, count, publish } = await startJob()
     const live = { event: 'paid', timestampMs: noon, distinctId: 'ada', personId: ada }
     await insert(live, { ...live, propertiesJson: '{"plan":"free","n":1}' })
@@ -134,7 +134,7 @@ describe('a pending import job named by import_job', () => {
     assert.deepEqual(await sql(text), seen)
   })
 
-  it('has its events listed page by page, and single events are found', async () => {
+  it('has events that can be listed page by page and found individually', async () => {
     const { projectId, job, base, get, api, insert, insertPending, publish } = await startJob()
     const at = (n: number) => ({
       timestampMs: noon + n * 1_000,

@@ -292,7 +292,7 @@ describe('POST …/query/ with a HogQLQuery', () => {
     assert.deepEqual(await results("SELECT finalizeAggregation(initializeAggregation('sumState', 7))"), [[7]])
   })
 
-  it('reports that something is missing when a query ends too early', async t => {
+  it('reports that the SQL is incomplete when a query ends too early', async t => {
     const { refusal, results } = await startSql(t)
     for (const sql of [
       'SELECT',

@@ -167,7 +167,7 @@ describe('the mirror of persons and groups', () => {
     assert.equal(fillCount, 2)
   })
 
-  it('leaves the remaining work to a worker that has taken over', async t => {
+  it('is not damaged by late rows of a stalled worker after another worker has taken over', async t => {
     const { management, commit } = await openState(t)
     await commit({ persons: [created(aPerson({ uuid: uuid(1), properties: { by: 'first' } }))] })
     const first = keeper(management)

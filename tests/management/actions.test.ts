@@ -89,7 +89,7 @@ describe('an experiment', () => {
 })
 
 describe('flags', () => {
-  it('can be tagged together, and their keys be looked up by id', async t => {
+  it('can be tagged in one request, and their keys can be looked up by id', async t => {
     const api = await startManagement(t)
     const { id } = await made(api, 'feature_flags', { key: 'a', tags: ['x'] })
     const all = actions(api, 'feature_flags')

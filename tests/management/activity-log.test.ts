@@ -359,7 +359,7 @@ describe('the activity log', () => {
     assert.equal((await replay({ dry_run: true })).status, 200)
   })
 
-  it('has no entry if an answer is sent back unchanged, and shows values as answers do', async t => {
+  it('has no entry if a client sends an object back unchanged, and shows values as the API returns them', async t => {
     const api = await startManagement(t)
     const paths = ['/api/projects/1/']
     for (const [tag, make] of [

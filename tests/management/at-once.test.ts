@@ -108,7 +108,7 @@ describe('concurrent changes', () => {
     }
   })
 
-  it('to one flag all succeed, even from more clients than a single write has attempts', async t => {
+  it('to one flag all succeed, even if there are more clients than attempts of a single write', async t => {
     const api = await startReadingTogether(t)
     const path = await create(api, 'feature_flags/', { key: 'popular' })
     const bodies = Array.from({ length: 40 }, (_, n) => ({ filters: { groups: [{}], payloads: { true: `${n}` } } }))

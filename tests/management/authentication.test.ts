@@ -12,7 +12,7 @@ import { aChange } from '../support/values.ts'
 const filled = (path: string) => path.replaceAll(':projectId', '1').replaceAll(/:\w+/g, '1')
 
 describe('authentication of the private API', () => {
-  it('rejects every route for a key without its scopes, except the description of the key itself', async t => {
+  it('rejects a key without the scope of a route on every route, except the description of the key itself', async t => {
     const api = await startManagement(t)
     // Some route asks for each scope that there is, so two keys show it for all routes.
     for (const object of ['import_job', 'session_recording']) {
@@ -50,7 +50,7 @@ describe('authentication of the private API', () => {
     }
   })
 
-  it('accepts the authentication scheme in any case', async t => {
+  it('accepts the authentication scheme in upper and lower case', async t => {
     const api = await startManagement(t)
     const headers = { authorization: 'bearer phx_all-scopes' }
     assert.equal((await api.call('GET', '/api/projects/', { key: null, headers })).status, 200)
@@ -102,7 +102,7 @@ describe('authentication of the private API', () => {
     assert.equal((await api.call('GET', '/api/projects/', { key: body.value })).status, 401)
   })
 
-  it('accepts a key that another process deleted for at most ten seconds', async t => {
+  it('accepts a key for at most ten seconds after another process has deleted it', async t => {
     const api = await startManagement(t)
     const key = await api.addKey(['*'])
     await api.get('/api/projects/', key)

@@ -78,7 +78,7 @@ describe('bulk actions on flags', () => {
     assert.deepEqual([active, status, version, (await flag(2)).version], [false, 'ARCHIVED', 2, 1])
   })
 
-  it('keep flags that are in use, and list what uses them to keys that may read that', async t => {
+  it('do not archive or delete flags in use, and show what uses these flags only to keys that may read it', async t => {
     const { api, make, bulk, flag } = await start(t)
     for (const key of ['tested', 'cohort', 'survey', 'feature', 'free']) await make(key)
     await make('tester', { filters: testing(1) })
@@ -159,7 +159,7 @@ describe('bulk actions on flags', () => {
 })
 
 describe('a flag that comes into use during a bulk action', () => {
-  it('is kept, and all flags are kept when the definitions keep changing', async t => {
+  it('is not deleted, and no flag is deleted if the definitions keep changing', async t => {
     const { api, make } = await start(t)
     for (const key of ['one', 'two', 'three']) await make(key)
     let changes = 0

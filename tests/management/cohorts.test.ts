@@ -43,7 +43,7 @@ describe('cohorts', () => {
     assert.deepEqual(await api.get(`/api/environments/@current/cohorts/1`), body)
   })
 
-  it('accept persons by id, uuid and distinct id if they are static, and report unknown persons', async t => {
+  it('if static, accept persons by id, uuid and distinct id, and report unknown persons', async t => {
     const api = await startManagement(t)
     await addPersons(api, 4)
     const body = await api.post(path, {
@@ -61,7 +61,7 @@ describe('cohorts', () => {
     })
   })
 
-  it('add and remove one or several persons if they are static, and repeating this changes nothing', async t => {
+  it('if static, can gain or lose one or several persons, and repeating the request changes nothing', async t => {
     const api = await startManagement(t)
     await addPersons(api, 3)
     await api.post(path, { name: 'Chosen', is_static: true })
@@ -89,7 +89,7 @@ describe('cohorts', () => {
     await api.refuses('PATCH', `${path}2/add_persons_to_static_cohort/`, [{ person_ids: [1] }, 'is_static'])
   })
 
-  it('are listed newest first, searched by name, changed, deleted and restored', async t => {
+  it('can be listed newest first, searched by name, changed, deleted and restored', async t => {
     const api = await startManagement(t)
     for (const name of ['Paying', 'Beta users', 'Beta admins']) await api.post(path, { name, filters: treeOf(pro) })
     const found = await api.get(`${path}?search=bETA&limit=1`)
@@ -220,7 +220,7 @@ describe('cohorts', () => {
 })
 
 describe('filters of a cohort', () => {
-  it('are refused with the path of the mistake, or stored with a warning for a key with all scopes', async t => {
+  it('are refused with the path of a mistake, or stored with a warning for a key with all scopes', async t => {
     const api = await startManagement(t)
     const first = 'filters.properties.values.0'
     const key = await api.addKey(['cohort:write'])
@@ -275,7 +275,7 @@ describe('the persons in a cohort', () => {
     assert.deepEqual(await personsOf(api, 1, 3), [[1, 2, 4], [5]])
   })
 
-  it('are those whose stored properties match, including static cohorts and flags, if the cohort is dynamic', async t => {
+  it('are those who match conditions on properties, static cohorts and flags, if the cohort is dynamic', async t => {
     const api = await startManagement(t)
     const persons = Array.from({ length: 7 }, (_, index) =>
       aPerson({ uuid: uuidOf(index + 1), properties: { plan: index % 2 === 0 ? 'pro' : 'free' } }),
@@ -307,7 +307,7 @@ describe('the persons in a cohort', () => {
     await api.refuses('POST', `${path}1/recount/`, [{}, 'filters', 'invalid_input', 'dependency_not_found_cohort'])
   })
 
-  it('require a scope for persons', async t => {
+  it('are shown only to keys with a scope for persons', async t => {
     const api = await startManagement(t)
     await api.post(path, { is_static: true })
     const key = await api.addKey(['cohort:write'])

@@ -57,7 +57,7 @@ describe('copying a flag to another project', () => {
     assert.equal((await copy({ copy_schedule: true })).status, 200, 'there is nothing to copy')
   })
 
-  it('copies cohorts, static ones without members, or finds them by name', async t => {
+  it('copies cohorts, static ones without members, or uses existing cohorts of the same name', async t => {
     const { api, copy } = await withTwoProjects(t)
     const leaf = { key: 'plan', type: 'person', value: 'pro' }
     const inner = await create(api, cohortsOf(1), {
@@ -122,7 +122,7 @@ describe('copying a flag to another project', () => {
     assert.equal((await copy('beta')).body.success[0].filters.groups[0].properties[0].key, String(copiedBase.id))
   })
 
-  it('identifies the flag by its key alone, even one that looks like the id of another flag', async t => {
+  it('identifies the flag by its key alone, even if the key looks like the id of another flag', async t => {
     const { api, copy } = await withTwoProjects(t)
     await create(api, flagsOf(1), { key: '2', name: 'by key' })
     await create(api, flagsOf(1), { key: 'beta', name: 'by id' })

@@ -139,7 +139,7 @@ describe('survey statistics', () => {
   const path = '/api/projects/1/surveys/'
   const survey = { name: 'Why', type: 'popover', questions: [{ type: 'open', question: 'Why?' }] }
 
-  it('are counted with rates, for one survey and for all surveys that are not archived', async t => {
+  it('contain counts and rates, for one survey and for all surveys that are not archived', async t => {
     const { starting, asked } = start(t)
     const api = await starting
     const { id } = await api.post(path, { ...survey, start_date: '2026-04-01' })

@@ -101,7 +101,7 @@ describe('early access features', () => {
     )
   })
 
-  it('follow opt-ins until they are archived or deleted', async t => {
+  it('follow opt-ins until the feature is archived or deleted', async t => {
     const api = await startManagement(t)
     const { id, feature_flag } = await create(api, { name: 'Search', stage: 'alpha' })
     const change = (body: object) => api.call('PATCH', `${features}${id}/`, { body })

@@ -85,7 +85,7 @@ describe('encrypted payloads', () => {
     assert.doesNotMatch(await definitions.text(), /hidden|enc:v1|correct/)
   })
 
-  it('stay unchanged under keys whose marker is sent back', async () => {
+  it('stay unchanged for values whose marker the client sends back', async () => {
     const { id } = await create('kept', { ...encrypted, filters: filters({ true: secret, other: '"x"' }) })
     await patch(id, { filters: filters({ true: marker, other: '"changed"' }) })
     assert.deepEqual(await remoteConfig(front, 'kept'), { status: 200, json: secret })
@@ -278,7 +278,7 @@ describe('the encryption key for payloads', () => {
     assert.equal((await remoteConfig(last, 'given')).json, '"again"')
   })
 
-  it('is requested in the error message if none may be created', async t => {
+  it('is requested in the error message if the instance may not create one', async t => {
     const api = await startManagement(t, { missingKeyReason: 'Set PENNON_ENCRYPTION_KEY.' })
     const body = { key: 'k', ...encrypted, filters: filters({ true: secret }) }
     await api.refuses('POST', '/api/projects/1/feature_flags/', [

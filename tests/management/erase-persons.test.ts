@@ -23,7 +23,7 @@ async function threePersons(t: TestContext) {
   return { ...api, left }
 }
 
-it('a person is erased before the answer, and a record says who requested it', async t => {
+it('a person is erased before the response is sent, and a record shows who requested the erasure', async t => {
   const { call, left, management } = await threePersons(t)
   const erased = await call('DELETE', `${persons}/${uuid(1).toUpperCase()}/?delete_events=true`)
   assert.deepEqual([erased.status, erased.text], [202, ''])
@@ -54,7 +54,7 @@ it('a person is erased before the answer, and a record says who requested it', a
   assert.equal((await call('GET', `${persons}/deletion_status/?status=pending`)).body.count, 0)
 })
 
-it('several persons are erased by uuid or by distinct id, with PostHog’s answer', async t => {
+it('several persons are erased by uuid or by distinct id, and the response is in PostHog’s format', async t => {
   const { call, left } = await threePersons(t)
   const answer = { events_queued_for_deletion: false, recordings_queued_for_deletion: false, deletion_errors: [] }
   for (const asked of [{}, { delete_events: true }]) {

@@ -228,7 +228,7 @@ describe('events', () => {
     }
   })
 
-  it('cancel the query of a caller that disconnected', async t => {
+  it('are no longer queried once the caller has disconnected', async t => {
     const { running, cancelled, events } = hangingStore(t)
     const api = await startManagement(t, { events })
     const caller = new AbortController()

@@ -98,7 +98,7 @@ describe('experiments', () => {
     }
   })
 
-  it('change their flag by parameters, unless those are sent back unchanged', async t => {
+  it('change their flag when their parameters change, but not when these are sent back unchanged', async t => {
     const api = await startManagement(t)
     const variants = (share: number) => [
       { key: 'control', rollout_percentage: share },

@@ -14,7 +14,7 @@ async function start(t: Parameters<typeof startManagement>[0]) {
   return { api, create, explain }
 }
 
-describe('explain', () => {
+describe('the explain endpoint of a flag', () => {
   it('shows the value that each filter was compared with, its source, and the hashed text', async t => {
     const { create, explain } = await start(t)
     const other = await create('other', everybody)

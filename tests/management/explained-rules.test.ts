@@ -63,7 +63,7 @@ describe('an explained version 2 flag', () => {
     assert.equal(failed.body.reason.description, 'Invalid property')
   })
 
-  it('appears in PostHog’s tools as on, with its value as the payload', async t => {
+  it('is shown as on in PostHog’s tools, with its value as the payload', async t => {
     const { ask } = await start(t, document)
     const { body } = await ask('typed/test_evaluation/', { distinct_id: 'person-0' })
     const { result, reason, condition_index, payload, conditions } = body

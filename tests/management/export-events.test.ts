@@ -197,7 +197,7 @@ describe('an export of events', () => {
     assert.equal(queries.length, 0)
   })
 
-  it('fails with an ordinary error if it fails before its first row', async t => {
+  it('gives an ordinary error response if it fails before the first row', async t => {
     const { api } = await start(t, [new PortError('event-store', 'timeout', new Error('slow'))])
     await api.refuses('GET', path, ['', null, 'event_store_timeout'])
     for (let n = 0; n < 5; n++) assert.equal((await api.call('GET', path)).status, 503, 'its place is left')
@@ -271,7 +271,7 @@ describe('an export of events', () => {
     assert.equal((await get('', { 'accept-encoding': 'gzip;q=0, *' })).headers['content-encoding'], undefined)
   })
 
-  it('may run twice per project and six times in total, and frees its slot at the end', async t => {
+  it('is limited to two at a time per project and six in total, and frees its slot at the end', async t => {
     const { api, signals } = await start(t, [some(0, 1), ...Array.from({ length: 400 }, () => large())])
     for (const name of ['B', 'C', 'D']) await api.post('/api/projects/', { name })
     const opened = await Promise.all([1, 1, 2, 2, 3, 3].map(projectId => openUnread(api, projectId)))

@@ -42,7 +42,7 @@ describe('feature flags', () => {
     }
   })
 
-  it('are found by a key of the maximum length', async t => {
+  it('are found by their key, even if it has the maximum length', async t => {
     const api = await startManagement(t)
     const key = 'k'.repeat(400)
     await api.post(path, { key })

@@ -121,7 +121,7 @@ async function withChain(t: TestContext) {
 }
 
 describe('the flags of a project as a file', () => {
-  it('are imported in order of dependency, export as the same file, and change nothing if imported again', async t => {
+  it('are imported in order of dependency, are exported as the same file, and change nothing if imported again', async t => {
     const { textOf, fileOf, imported, api } = await withChain(t)
     const text = await textOf(1)
     const file = fileOf(text)
@@ -413,7 +413,7 @@ describe('an import of a flag file', () => {
     assert.equal((await flag('companies')).filters.aggregation_group_type_index, 3)
   })
 
-  it('counts the persons whose value of a flag with rules would change, with the seeds in the file', async t => {
+  it('counts the persons whose value of a flag with rules would change, using the seeds in the file', async t => {
     const { fileOf, planned, clientOf, api } = await twoProjects(t)
     const ids = Array.from({ length: 40 }, (_, index) => `user-${index}`)
     await api.commit(newPersons(ids.map(id => ({ ids: [id] }))))
@@ -434,7 +434,7 @@ describe('an import of a flag file', () => {
     assert.equal(refused.status, 403)
   })
 
-  it('keeps the experiments of existing rules', async t => {
+  it('does not change which experiment an existing rule belongs to', async t => {
     const { make, api, textOf, fileOf, imported, exported } = await twoProjects(t)
     const split = {
       ...rule,

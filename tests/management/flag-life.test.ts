@@ -69,7 +69,7 @@ describe('the status of a flag', () => {
     assert.equal((await api.call('GET', `${path}beta/status/`)).status, 404)
   })
 
-  it('counts the time since the last change of conditions, while a new name or tag does not count', async t => {
+  it('depends on the time since the flag’s conditions last changed, not on changes of its name or tags', async t => {
     const { make, change, status, passDays } = await start(t)
     await make('beta')
     passDays(29)

@@ -263,7 +263,7 @@ describe('the blast radius of a condition', () => {
 })
 
 describe('the reach of a draft flag', () => {
-  it('counts who gains, loses or changes the value, exactly as flag requests of these persons would show', async t => {
+  it('counts persons who would gain, lose or change the value, exactly as their flag requests would show', async t => {
     const api = await withPersons(t, 40)
     const flag = await create(api, 'beta', { groups: [{ properties: [plan('pro')], rollout_percentage: 60 }] })
     const draft = {
@@ -312,7 +312,7 @@ describe('the reach of a draft flag', () => {
     assert.ok((last.split_buckets as number) > 0 && (last.gained as number) > 0, 'the data has some of each')
   })
 
-  it('compares with an earlier version or no flag, and keeps fields that the draft does not contain', async t => {
+  it('compares with the current version, an earlier one or no flag, and takes missing fields from the current flag', async t => {
     const api = await withPersons(t, 9)
     const flag = await create(api, 'beta', everybody)
     await api.patch(`${flags}beta/`, { filters: off })

@@ -45,7 +45,7 @@ describe('a flag with rules', () => {
     assert.equal((await make(documentOf(), { key: 'on', active: true })).active, true)
   })
 
-  it('is replaced as a whole, by a client that sends its current version', async t => {
+  it('is replaced as a whole, if the client sends the flag’s current version', async t => {
     const { make, change } = await start(t)
     const { filters } = await make(documentOf(release(true), newRollout))
     const [first, second] = filters.rules
@@ -204,7 +204,7 @@ describe('references to a flag with rules', () => {
     assert.deepEqual((await get()).filters, filters)
   })
 
-  it('may be from a rule to an experiment, but only in the same project', async t => {
+  it('are allowed from a rule to an experiment, but only in the same project', async t => {
     const { make, api } = await start(t)
     const { id } = await api.post('/api/projects/1/experiments/', { name: 'Split', feature_flag_key: 'split' })
     const linked = (experimentId: number) => {
@@ -242,7 +242,7 @@ describe('references to a flag with rules', () => {
 })
 
 describe('actions on a flag with rules', () => {
-  it('can list it by the type of its values', async t => {
+  it('can list the flag by the type of its values', async t => {
     const { make, api } = await start(t)
     await make(documentOf())
     await make(rulesDocument('number', 1, []), { key: 'count' })

@@ -268,7 +268,7 @@ const bodies: Record<string, (index: number) => object> = {
 }
 
 for (const [name, bodyOf] of Object.entries(bodies)) {
-  it(`a list of ${name} is read in a few calls, and each item has its own flags`, async t => {
+  it(`a list of ${name} is read from the state in a few calls, and each item has its own flags`, async t => {
     let callCount = 0
     const counting = (store: ManagementStore) =>
       new Proxy(store, {
@@ -289,7 +289,7 @@ for (const [name, bodyOf] of Object.entries(bodies)) {
   })
 }
 
-it('the projects of a key that is limited to many projects are read in one call', async t => {
+it('the projects of a key that is limited to many projects are read from the state in one call', async t => {
   const calls: string[] = []
   const api = await startManagement(t, {
     before: { findProject: () => calls.push('findProject'), listProjects: () => calls.push('listProjects') },

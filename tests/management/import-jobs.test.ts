@@ -13,7 +13,7 @@ const jobs = '/api/projects/1/import_jobs/'
 const create = (api: ManagementApi, more: object = {}) => api.post(jobs, { source: 'csv', ...more })
 
 describe('import jobs', () => {
-  it('have an unguessable id and a number, and are found by both', async t => {
+  it('have an unguessable id and a number, and are found by either', async t => {
     const api = await startManagement(t)
     const [first, second] = [await create(api), await create(api)]
     assert.deepEqual([first.number, second.number], [2, 3])

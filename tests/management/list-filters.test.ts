@@ -93,7 +93,7 @@ describe('flags', () => {
       assert.equal((await api.call('GET', `${project}/feature_flags/?${query}`)).status, 400, query)
   })
 
-  it('are not listed if a survey created them for itself', async t => {
+  it('are not listed if a survey created them', async t => {
     const api = await startManagement(t)
     const linked = await made(api, 'feature_flags', { key: 'linked' })
     const survey = {
@@ -141,7 +141,7 @@ it('surveys are filtered by status, type, ids, author and description', async t 
   for (const query of wrong) assert.equal((await api.call('GET', `${project}/surveys/?${query}`)).status, 400, query)
 })
 
-it('experiments are filtered and ordered by the parameters of PostHog’s tools, without archived experiments', async t => {
+it('lists of experiments accept the filters and orders of PostHog’s tools, and omit archived ones by default', async t => {
   const api = await startManagement(t)
   const other = await api.addKey(['experiment:write'])
   const started = { start_date: '2026-04-01T00:00:00Z' }
@@ -191,7 +191,7 @@ const filters: Readonly<Record<string, readonly string[]>> = {
 }
 
 describe('an empty filter', () => {
-  it('is rejected by name, since it would match everything', async t => {
+  it('is rejected with its name in the error, since it would match everything', async t => {
     const api = await startManagement(t)
     for (const [path, names] of Object.entries(filters))
       for (const name of names) {
@@ -212,7 +212,7 @@ describe('an empty filter', () => {
     await api.get(`${project}/events/?cursor=&orderBy=`)
   })
 
-  it('counts as missing for a required parameter', async t => {
+  it('is treated as missing if the parameter is required', async t => {
     const api = await startManagement(t)
     await api.refuses('GET', `${project}/groups/`, ['group_type_index=', 'group_type_index', 'required'])
   })

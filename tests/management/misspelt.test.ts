@@ -49,7 +49,7 @@ describe('a misspelt field in a body', () => {
     assert.deepEqual([stored.status, stored.body.warnings[0].attr], [201, 'filters.group'])
   })
 
-  it('is rejected with its path in the selection of a replay and in a project’s settings', async t => {
+  it('is rejected with its path if it is in the filter of a replay or in a project’s settings', async t => {
     const api = await startManagement(t)
     const project = '/api/projects/1/'
     for (const [method, path, body, attr, said] of [
@@ -152,7 +152,7 @@ describe('a field that a write does not accept', () => {
     assert.equal((await api.get(at)).name === 'New', false)
   })
 
-  it('is accepted from PostHog’s objects if its value changes or requests nothing', async t => {
+  it('is accepted as part of a PostHog object if its value has no effect', async t => {
     const api = await startManagement(t)
     const at = '/api/projects/1/'
     for (const [path, body, accepted, refused] of [
@@ -168,7 +168,7 @@ describe('a field that a write does not accept', () => {
     await api.refuses('POST', '/api/personal_api_keys/', [key, 'scoped_organizations'])
   })
 
-  it('may be a flag’s rollout percentage that contradicts its first condition set', async t => {
+  it('is, for example, a flag’s rollout_percentage that contradicts the flag’s first condition set', async t => {
     const api = await startManagement(t)
     const old = `${flags}a/`
     const percentage = (flag: { filters: typeof filters }) => flag.filters.groups[0]!.rollout_percentage
@@ -204,7 +204,7 @@ describe('a misspelt query parameter', () => {
     await api.refuses('GET', '/api/projects/', ['limits=1', 'limits'])
   })
 
-  it('may be a page or an offset in lists that use a cursor', async t => {
+  it('is rejected in the same way as an offset or a later page in a list that uses a cursor', async t => {
     const api = await startManagement(t)
     for (const path of ['events', 'rejected_events', 'replay_messages']) {
       const [offset, page] = [['offset=100', 'offset', 'invalid_input'] as const, ['page=2&limit=5', 'page'] as const]
@@ -232,7 +232,7 @@ describe('a body that is not JSON', () => {
     }
   })
 
-  it('may be no body at all: a request to create something then says so, and creates nothing', async t => {
+  it('may also be missing: a creation is then rejected with that reason, and nothing is created', async t => {
     const api = await startManagement(t)
     for (const path of ['cohorts', 'feature_flags', 'surveys', 'experiments', 'early_access_feature']) {
       const missing = [undefined, null, 'required', 'request body is missing'] as const

@@ -160,7 +160,7 @@ describe('a rollout', () => {
 })
 
 describe('flags that depend on each other', () => {
-  it('are disabled from the end of the chain, and enabled from its beginning', async t => {
+  it('can be disabled only after their dependents, and enabled only after their dependencies', async t => {
     const { api, make, act, flag } = await start(t)
     await make('base')
     const cohort = await created(api, 'cohorts', {
@@ -225,7 +225,7 @@ describe('a write by another front between the check and the write', () => {
     assert.equal((await act('needs', 'enable')).status, 400)
   })
 
-  it('makes a version that was sent stale, and is preserved if no version was sent', async t => {
+  it('causes a conflict if the request contains a version, and is preserved if it contains none', async t => {
     const { make, act, overtake, flag } = await startOvertaken(t)
     const { id } = await make('a', { filters: { groups: [some] } })
     overtake(id, { name: 'other' })

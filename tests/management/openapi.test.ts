@@ -23,7 +23,7 @@ const decide: Route = {
 describe('the OpenAPI document', () => {
   const api = startedForTests(() => startClosableManagement({ otherRoutes: [decide] }))
 
-  it('is served at both addresses to anyone', async () => {
+  it('is served without a key at /api/schema/ and at /openapi.json', async () => {
     const { status, body } = await api.call('GET', '/api/schema/', { key: null })
     assert.deepEqual([status, body.openapi, body.info.version], [200, '3.1.0', '1.2.3'])
     assert.deepEqual((await api.call('GET', '/openapi.json', { key: null })).body, body)
@@ -42,7 +42,7 @@ describe('the OpenAPI document', () => {
       assert.deepEqual(await ask(encoding), { ...plain, packing: 'gzip' })
   })
 
-  it('describes what is created, accepted and deleted with 201, 202 and 204', async () => {
+  it('describes creations with 201, accepted requests with 202, and deletions with 204', async () => {
     const { routes } = api
     const others = routes.filter(({ operation }) => operation.success.status !== 200)
     // The same routes are also beneath `environments` and `organizations/…/projects`.
@@ -85,7 +85,7 @@ describe('the OpenAPI document', () => {
     assert.equal(count, api.routes.length + 1)
   })
 
-  it('lists the values that an answer can have, which are fewer than those accepted in a body', async () => {
+  it('lists the values that a response can have, which are fewer than those accepted in a body', async () => {
     const document = await api.get('/api/schema/')
     const { Cohort, EarlyAccessFeature, Project, Quotas, Survey } = document.components.schemas
     for (const name of ['name', 'description']) assert.deepEqual(Cohort.properties[name], { type: 'string' })

@@ -45,7 +45,7 @@ const pagesOf = async (api: ManagementApi, path: string) => (await api.pages(pat
 const pro = { key: 'plan', value: 'pro', operator: 'exact', type: 'person' }
 
 describe('persons filtered by properties', () => {
-  it('are those who match the same flag condition, newest first, in combination with other filters', async t => {
+  it('are those whom an equal flag condition matches, newest first, also in combination with other filters', async t => {
     const api = await withPersons(t, 8)
     const cohorts = '/api/projects/1/cohorts/'
     const chosen = { name: 'Chosen', is_static: true, distinct_ids: ['p0', 'p1', 'p7'] }
@@ -102,7 +102,7 @@ describe('persons filtered by properties', () => {
     }
   })
 
-  it('are preselected by the state store if few persons have an exact value, 2,000 persons per read', async t => {
+  it('are preselected by the state store, 2,000 persons per read, if few persons have the exact value', async t => {
     const read: number[] = []
     const api = await withPersons(t, 4_100, {
       wrap: store => ({
@@ -131,7 +131,7 @@ describe('persons filtered by properties', () => {
     assert.deepEqual(read.splice(0), [0, 0, 1])
   })
 
-  it('are searched in offset pages that together form one list', async t => {
+  it('are found in pages by `offset`, which together form one list', async t => {
     const api = await withPersons(t, 2_450)
     const found24 = Array.from({ length: 2_450 }, (_, index) => `p${2_449 - index}`).filter(id => id.startsWith('p24'))
     for (const limit of [7, 30, 60, found24.length, 100]) {
@@ -153,7 +153,7 @@ describe('persons filtered by properties', () => {
     await api.refuses('GET', list, [`${query({ properties: [pro], offset: 50 })}`, 'offset', 'invalid_input', /next/])
   })
 
-  it('are refused if a search takes too long, unless the request has a cursor', async t => {
+  it('cause an error if the search takes too long, unless the request has a cursor', async t => {
     let advanceMs = 0
     const api = await withPersons(t, 450, {
       before: { listPersonsBelow: () => api.clock.advance(advanceMs) },
@@ -165,7 +165,7 @@ describe('persons filtered by properties', () => {
     assert.deepEqual(await pagesOf(api, `${list}?${query({ ...rare, cursor: 0 })}`), [[], [], ['p11', 'p10']])
   })
 
-  it('do not use up another request’s time: a request that waits too long is told to retry or to follow `next`', async t => {
+  it('do not use up the search time of other requests: one that waits too long gets 429 or, with a cursor, `next`', async t => {
     const api = await withPersons(t, 650, {
       before: { listPersonsBelow: () => api.clock.advance(1_000) },
     })
@@ -183,7 +183,7 @@ describe('persons filtered by properties', () => {
       assert.deepEqual([status, body.results.length === 2 || body.next !== null], [200, true])
   })
 
-  it('are searched for one request per project at a time, and all requests are answered', async t => {
+  it('are searched by one request per project at a time, and all requests are answered', async t => {
     let underWay = 0
     let mostUnderWay = 0
     const api = await withPersons(t, 300, {
@@ -202,7 +202,7 @@ describe('persons filtered by properties', () => {
     assert.equal(mostUnderWay, 1)
   })
 
-  it('are refused for an invalid condition, with the path of the mistake', async t => {
+  it('cause an error with the path of the mistake if a condition is invalid', async t => {
     const api = await startManagement(t)
     for (const [properties, code, attr] of [
       ['x', 'invalid', 'properties'],
@@ -229,7 +229,7 @@ describe('persons filtered by properties', () => {
       await api.refuses('GET', list, [`${name}=${value}`, name, code])
   })
 
-  it('require cohort:read if the filters name a cohort', async t => {
+  it('require the scope cohort:read if a filter refers to a cohort', async t => {
     const api = await withPersons(t, 1)
     const cohort = await api.post('/api/projects/1/cohorts/', { name: 'S', is_static: true })
     const byCohort = [

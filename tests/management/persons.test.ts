@@ -9,7 +9,7 @@ import { aPerson, created, newPersons } from '../support/values.ts'
 describe('persons', () => {
   const uuid = (last: number) => `11111111-1111-5111-8111-${String(last).padStart(12, '0')}`
 
-  it('have every distinct id, each with its version', async t => {
+  it('are returned with all their distinct ids and the version of each id', async t => {
     const api = await startManagement(t)
     const properties = parseJson('{"email":"ada@example.com","score":1.0,"__proto__":{"a":1}}') as PropertyBag
     const ada = { ids: ['ada', '__proto__'], uuid: uuid(1), properties, isIdentified: true, version: 3 }
@@ -80,7 +80,7 @@ describe('persons', () => {
     assert.deepEqual(fieldOf(seen, 'uuid'), fieldOf(persons, 'uuid').toReversed())
   })
 
-  it('have a list of their ids, whose `next` carries the last id, whatever characters it has', async t => {
+  it('have a paged list of distinct ids, whose `next` contains the last id, whatever characters that has', async t => {
     const api = await startManagement(t)
     const ids = ['a&b=c', 'd e', '#', '😀', 'ada', '%2F'].toSorted()
     await api.commit(newPersons([{ ids, uuid: uuid(1) }]))

@@ -70,7 +70,7 @@ describe('projects', () => {
     assert.equal(await mode({ cookieless_server_hash_mode: 0 }), 0)
   })
 
-  it('change only the fields and quotas that a patch names, and the answer waits until they are served', async t => {
+  it('are changed only in the fields and quotas that a patch contains, and the response waits until these are served', async t => {
     const api = await startManagement(t)
     const before = api.served.length
     await api.patch('/api/projects/1/', { quotas: { events: 5, recordings: 0 } })
@@ -149,7 +149,7 @@ describe('projects', () => {
     assert.equal(({} as { timezone?: string }).timezone, undefined)
   })
 
-  it('answer 413 for a body over the limit, and 405 and 404, in the same format', async t => {
+  it('answer 413, 405 and 404 in the format of all other errors', async t => {
     const api = await startManagement(t)
     const large = await api.call('POST', '/api/projects/', { body: { name: 'x'.repeat(1024 * 1024) } })
     assert.deepEqual([large.status, large.body.type, large.body.code], [413, 'validation_error', 'payload_too_large'])
@@ -161,14 +161,14 @@ describe('projects', () => {
     }
   })
 
-  it('answer an invalid path in the same format', async t => {
+  it('answer an invalid path in the format of all other errors', async t => {
     const api = await startManagement(t)
     await api.refuses('GET', '/api/projects/%zz/', ['', null, 'invalid_url'])
     const long = await api.call('GET', `/api/projects/1/feature_flags/${'x'.repeat(2_000)}/`)
     assert.deepEqual([long.status, long.body.type, long.body.code], [404, 'invalid_request', 'not_found'])
   })
 
-  it('reject an invalid page number', async t => {
+  it('reject an invalid limit or offset', async t => {
     const api = await startManagement(t)
     await api.refuses(
       'GET',

@@ -15,7 +15,7 @@ const events = {
 }
 
 describe('a query', () => {
-  it('is answered in the same way inside a visualization node', async t => {
+  it('gets the same response alone and inside a visualization node', async t => {
     const api = await startManagement(t, { events })
     const ask = async (query: object) => await api.post(path, { query })
     for (const source of [trend, sql])

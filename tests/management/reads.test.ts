@@ -92,7 +92,7 @@ describe('groups', () => {
     assert.equal((await api.call('POST', '/api/projects/1/feature_flags/', { body })).status, 400)
   })
 
-  it('have types that a project setting freezes, independently of other settings', async t => {
+  it('have types that a project setting freezes, and that setting survives changes of other settings', async t => {
     const api = await startManagement(t)
     assert.equal((await api.get('/api/projects/1/')).group_types_frozen, false)
     await api.patch('/api/projects/1/', { group_types_frozen: true })
@@ -161,7 +161,7 @@ describe('ingestion status', () => {
     })
   })
 
-  it('counts the waiting records of a deferred project as unprocessed, however far other projects are', async t => {
+  it('counts a deferred project’s waiting records as unprocessed, even if later records of others are processed', async t => {
     const asked: number[] = []
     const api = await startManagement(t, {
       log: {

@@ -73,13 +73,13 @@ describe('rejected events', () => {
     assert.equal((await world.api.call('GET', `${rejectsPath}replay/`)).status, 405)
   })
 
-  it('reject meaningless filters', async t => {
+  it('cannot be listed with meaningless filters', async t => {
     const { api } = await startReplayWorld(t, [])
     for (const query of ['lane=fast', 'replayed=maybe', 'cursor=x', 'after=soon', 'id=x'])
       assert.equal((await api.call('GET', `${rejectsPath}?${query}`)).status, 400, query)
   })
 
-  it('reject a misspelt reason, but accept unknown reasons, which another version may have used', async t => {
+  it('can be filtered by unknown reasons, which another version may have used, but not by misspelt reasons', async t => {
     const retired = aReject(1, 1, { reason: 'retired_reason' })
     const { api, list, replay } = await startReplayWorld(t, [retired])
     for (const [reason, meant] of [
@@ -100,7 +100,7 @@ describe('rejected events', () => {
     for (const reason of knownRejectReasons) await api.get(`${rejectsPath}?reason=${reason}`)
   })
 
-  it('can be filtered by every reason in the reference', async () => {
+  it('can be filtered by every documented reason', async () => {
     const reference = await readFile(new URL('../../docs/wire/errors.md', import.meta.url), 'utf8')
     const sections = reference.split(/^##+ /m)
     const codes = sections.flatMap(section => {
@@ -162,7 +162,7 @@ describe('a replay', () => {
     assert.deepEqual(again.map(identity), events.map(identity), 'a second replay stores the same events')
   })
 
-  it('preserves /engage, the send time in the query and the historical flag', async t => {
+  it('preserves the path /engage, the send time in the query and the historical flag of a request', async t => {
     const rejects = await refusedRequests(t, [
       ['/engage/?_=1751367540000', { api_key: testToken, distinct_id: ' ', timestamp: '2025-07-01T10:00:00Z' }],
       ['/batch/', { api_key: testToken, historical_migration: true, batch: [{ event: 'e' }, good] }],
@@ -189,7 +189,7 @@ describe('a replay', () => {
     )
   })
 
-  it('appends an event that had been accepted to the log unchanged', async t => {
+  it('appends an event unchanged to the log if it had been accepted before it was rejected', async t => {
     const old = { timestampMs: receivedAtMs }
     const numbers = '{"id":12345678901234567890,"n":1e2}'
     const events = [
@@ -217,7 +217,7 @@ describe('a replay', () => {
     )
   })
 
-  it('reads a rejected item with the key of its request, and ignores a key or a list inside the item', async t => {
+  it('uses the key of the request for a rejected item, and ignores a key or a list inside the item', async t => {
     const bad = { event: 'e', distinct_id: 'd', timestamp: 'never' }
     const items = [
       { ...bad, properties: { token: 'phx_secret' } },
@@ -245,7 +245,7 @@ describe('a replay', () => {
     )
   })
 
-  it('cannot be made for truncated, unknown or missing bodies', async t => {
+  it('is impossible if the body is truncated or unknown, or if the rejected event does not exist', async t => {
     const large = aCapturedEvent(1, { propertiesJson: JSON.stringify({ a: 'x'.repeat(70_000) }) })
     const cut = createRejectFromEvent({ stream: 'main', offset: 1 }, large, 'processing_failed', '')
     const older = aReject(1, 2)
@@ -277,7 +277,7 @@ describe('a replay', () => {
     assert.deepEqual(await appended(), [])
   })
 
-  it('counts the events that it leaves out of a stored request as rejected', async t => {
+  it('stores the valid events of a request, and counts the events that it leaves out as rejected', async t => {
     const bad = { event: 'e' }
     const v0Batch = { api_key: testToken, batch: [good, bad, bad] }
     const v1Batch = (events: readonly unknown[]) => ({ created_at: '2025-07-01T11:00:00Z', batch: events })
@@ -306,7 +306,7 @@ describe('a replay', () => {
     assert.ok(over.body.results.every((r: Record<string, unknown>) => r.events_refused === 0 && r.events === 0))
   })
 
-  it('with a filter works oldest first, one batch per call, and skips replayed rejects', async t => {
+  it('goes through filtered rejects oldest first, one batch per call, and skips those already replayed', async t => {
     const events = Array.from({ length: 25 }, (_, n) => aCapturedEvent(n + 1))
     const { replay, appended, list } = await startReplayWorld(
       t,
@@ -332,7 +332,7 @@ describe('a replay', () => {
     assert.equal((await replay({ filter: { replayed: true } })).body.results.length, 25)
   })
 
-  it('answers 503 and marks nothing while the log accepts nothing, and works afterwards', async t => {
+  it('answers 503 and marks no reject as replayed while the log accepts nothing, and works afterwards', async t => {
     const reject = createRejectFromEvent({ stream: 'main', offset: 1 }, aCapturedEvent(1), 'row_refused', '')
     const world = await startReplayWorld(t, [reject])
     world.logIsDown = true

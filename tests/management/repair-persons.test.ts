@@ -21,7 +21,7 @@ async function twoPersons(t: TestContext) {
   return api
 }
 
-it('a split can be requested with or without a main distinct id, and has PostHog’s answer', async t => {
+it('a split can be requested with or without a main distinct id, and the response equals PostHog’s', async t => {
   const { call, management } = await twoPersons(t)
   for (const body of [undefined, {}, { main_distinct_id: 'other-1' }]) {
     const split = await call('POST', `${persons}/${uuid(1)}/split/`, body === undefined ? {} : { body })
@@ -94,7 +94,7 @@ it('a project can have one rebuild and a hundred splits at a time', async t => {
   assert.equal((await split()).status, 201)
 })
 
-it('a rebuild is refused if it names nobody, too many persons, or both all and some persons', async t => {
+it('a rebuild is refused if requested for no person, for too many, or for both all and certain persons', async t => {
   const { refuses } = await twoPersons(t)
   const ids = Array.from({ length: 501 }, (_, n) => `${n}`)
   await refuses(

@@ -13,7 +13,7 @@ const sentAtMs = Date.parse('2025-07-01T10:59:30Z')
 const headers = { ...v1Headers, 'posthog-request-timestamp': new Date(sentAtMs).toISOString() }
 
 describe('a replay of a v1 rejection', () => {
-  it('stores a dropped event once the reason for the drop is gone, with its original times and library', async t => {
+  it('stores a repaired event that had been dropped, with the event’s original times and library', async t => {
     const dropped = v1Event(1, { options: { disable_skew_correction: 'maybe' }, session_id: 's' })
     const imported = v1Event(2, { timestamp: 'never' })
     const rejects = await refusedRequests(t, [

@@ -43,7 +43,7 @@ describe('secret keys of a project', () => {
     return [secret_api_token, secret_api_token_backup]
   }
 
-  it('are shown once, give access to the definitions at once, and are masked afterwards', async () => {
+  it('are shown in full only once, give immediate access to flag definitions, and are masked afterwards', async () => {
     const { id, api_token, secret_api_token, secret_api_token_backup } = await newProject('masked')
     assert.deepEqual([secret_api_token, secret_api_token_backup], [null, null])
     const { secret, backup } = await rotate(id)
@@ -100,7 +100,7 @@ describe('secret keys of a project', () => {
     }
   })
 
-  it('cause different error messages than wrong or missing personal keys', async () => {
+  it('cause, when wrong, another error message than wrong or missing personal keys', async () => {
     const detailOf = async (secret: string | null) => {
       const { status, body } = await definitionsWith(front, secret)
       return `${status} ${body.code} ${body.detail}`
@@ -136,7 +136,7 @@ describe('secret keys of a project', () => {
   })
 })
 
-it('a deleted personal key, a rotation or a reset on one front takes effect on other fronts within a second', async t => {
+it('deleting, rotating or resetting a key on one front takes effect on other fronts within a second', async t => {
   const settings = { PENNON_DATA: tempDir(t) }
   const [first, second] = [await startFront(settings), await startFront(settings)]
   t.after(() => Promise.all([first.close(), second.close()]))

@@ -21,7 +21,7 @@ async function flag(api: ManagementApi, id: number) {
 }
 
 describe('surveys', () => {
-  it('keep the fields for browsers as they were sent, and add ids to questions', async t => {
+  it('store the fields for browsers as they were sent, and add ids to questions', async t => {
     const api = await startManagement(t)
     const text = `{"name":"Score","type":"widget","description":"NPS","schedule":"always","enable_partial_responses":true,
       "questions":[{"type":"rating","question":"How likely?","scale":10.0,"__proto__":{"x":1}},{"id":"q2","type":"open","question":"Why?"}],
@@ -41,7 +41,7 @@ describe('surveys', () => {
     assert.deepEqual(body.created_by, encodeAuthor(allScopesAuthor))
   })
 
-  it('create a flag for persons who have not answered, which is on while they run', async t => {
+  it('create a flag for persons who have not answered, which is on while the survey runs', async t => {
     const api = await startManagement(t)
     const survey = await create(api, { ...started, start_date: null })
     const own = survey.internal_targeting_flag
@@ -64,7 +64,7 @@ describe('surveys', () => {
     assert.deepEqual([body.start_date, body.end_date, body.archived], ['2026-05-01T00:00:00.000Z', null, true])
   })
 
-  it('create, change and delete their targeting flag with their filters', async t => {
+  it('create, change and delete their targeting flag when targeting filters are set, changed and removed', async t => {
     const api = await startManagement(t)
     const survey = await create(api, { ...started, targeting_flag_filters: onlyPro })
     const { id, key, filters, active } = survey.targeting_flag
@@ -104,7 +104,7 @@ describe('surveys', () => {
     assert.deepEqual(survey.targeting_flag.filters, known)
   })
 
-  it('write neither the survey nor its flags if one of the flags cannot be written', async t => {
+  it('are not written, nor are any of their flags, if one of the flags cannot be written', async t => {
     const api = await startManagement(t)
     const survey = await create(api, { ...started, targeting_flag_filters: onlyPro })
     // Here the keys of the next survey are known in advance, and the key of its second flag is taken.
@@ -131,7 +131,7 @@ describe('surveys', () => {
     await api.refuses('PATCH', `${surveys}${survey.id}/`, [{ linked_flag_id: 999 }, 'linked_flag_id'])
   })
 
-  it('delete their own flags with them, but not a linked flag', async t => {
+  it('are deleted together with the flags that they created, but not with a linked flag', async t => {
     const api = await startManagement(t)
     const linked = await api.post(flags, { key: 'linked' })
     const survey = await create(api, { ...started, linked_flag_id: linked.id, targeting_flag_filters: onlyPro })
@@ -154,7 +154,7 @@ describe('surveys', () => {
       await api.refuses('POST', surveys, [{ ...started, ...change }, attr])
   })
 
-  it('need questions before they start; drafts, and surveys that an app shows itself, do not', async t => {
+  it('need questions before they start, unless their type is `api`', async t => {
     const api = await startManagement(t)
     const { questions: _none, ...without } = started
     for (const body of [without, { ...without, questions: [] }, { ...without, questions: null }]) {

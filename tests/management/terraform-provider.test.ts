@@ -40,7 +40,7 @@ describe('project settings that the Terraform provider sends', () => {
     ...{ business_model: 'b2b', product_description: 'Shoes' },
   }
 
-  it('are stored and returned, in order, and null restores the default', async t => {
+  it('are stored and returned unchanged, and null restores the default', async t => {
     const api = await startManagement(t)
     assert.deepEqual(Object.keys(sent).sort(), Object.keys(keptSettings).sort())
     const before = await api.get(path)
@@ -56,7 +56,7 @@ describe('project settings that the Terraform provider sends', () => {
     assert.deepEqual(created.app_urls, ['https://new.example'])
   })
 
-  it('answer 400 when they cannot be stored, and then nothing of the request is written', async t => {
+  it('cause 400 if they cannot be stored, and then nothing of the request is written', async t => {
     const api = await startManagement(t)
     const before = await api.get(path)
     const refused: [body: object, attr: string][] = [
@@ -105,7 +105,7 @@ describe('a survey', () => {
     assert.equal((await api.call('PUT', `${path}00000000-0000-4000-8000-000000000099/`, { body: plain })).status, 404)
   })
 
-  it('keeps its own targeting flag if that is sent back, and rejects another flag', async t => {
+  it('keeps its targeting flag if the request contains that flag’s id, and rejects the id of another flag', async t => {
     const api = await startManagement(t)
     const filters = { groups: [{ properties: [], rollout_percentage: 50 }] }
     const body = await api.post(path, { ...plain, targeting_flag_filters: filters })

@@ -88,7 +88,7 @@ describe('a backup of an event store with wide parts', () => {
     for (const name of ['%24group_0.bin', 'flags%2Ekeys.bin']) assert.ok(names.includes(name), name)
   })
 
-  it('can be restored again after a killed restore, while a start refuses the incomplete folder', async t => {
+  it('can be restored again after a restore was killed, and until then a start refuses the incomplete folder', async t => {
     const folder = tempDir(t)
     const [dataFolder, target] = [join(folder, 'data'), join(folder, 'target')]
     mkdirSync(dataFolder)
@@ -121,7 +121,7 @@ describe('a backup of an event store with wide parts', () => {
     )
   })
 
-  it('fails verification with the name of the table whose rows differ from the description, and leaves no files', async t => {
+  it('fails verification if a table’s rows differ from the description; the table is named, and no files remain', async t => {
     const folder = tempDir(t)
     const dataFolder = join(folder, 'data')
     mkdirSync(dataFolder)

@@ -83,7 +83,7 @@ describe('a backup made while an instance runs', () => {
     assert.deepEqual(await findFaults(patientTarget(copy), [sent, await again.stop()]), nothingFound)
   })
 
-  it('restores an instance that charges each event once, and keeps flags, keys and encrypted payloads', async t => {
+  it('restores the flags, keys and encrypted payloads, and the restored instance charges each event once', async t => {
     const folder = testFolder(t)
     const [file, original] = [join(folder, 'backup.tar'), await started(t, folder, 'original')]
     const load = startCheckedLoad(() => patientTarget(original))
@@ -107,7 +107,7 @@ describe('a backup made while an instance runs', () => {
     assert.deepEqual(JSON.parse(payload), { seats: 50 })
   })
 
-  it('leaves no file in its place if it is killed, and the next backup removes its temporary files', async t => {
+  it('leaves no file under its final name if it is killed, and the next backup removes its temporary files', async t => {
     const folder = testFolder(t)
     const [file, original] = [join(folder, 'backup.tar'), await started(t, folder, 'original')]
     // Enough data for a backup to take a moment.
@@ -157,7 +157,7 @@ describe('a backup made while an instance runs', () => {
     assert.equal(results.length, 1)
   })
 
-  it('is refused if damaged, with the name of the file inside, before anything changes', async t => {
+  it('is refused if damaged, with the name of the damaged file inside it, before anything changes', async t => {
     const folder = testFolder(t)
     const [file, original] = [join(folder, 'backup.tar'), await started(t, folder, 'original')]
     await original.post('/e/', { api_key: testProjectKey, event: 'x', distinct_id: 'ada' })

@@ -13,7 +13,7 @@ import { prepareEngineStart } from '#adapters/clickhouse-embedded/start-engine.t
 import { spawnPreparedEngine, startEngine } from '../support/engine.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-it('a copy of an event store made by following links starts with all its rows', async t => {
+it('an event store copied with `cp -L`, which turns links into folders, starts with all its rows', async t => {
   const folder = tempDir(t)
   const engine = await startEngine({}, folder)
   t.after(() => engine.stop())

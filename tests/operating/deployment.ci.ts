@@ -25,7 +25,7 @@ import { readDockerfile } from './dockerfile.ts'
 const asNobody = process.getuid?.() === 0 ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : []
 
 describe('the contents of the image', () => {
-  it('the service starts, becomes healthy, makes a backup and stops with 0 as a user who can write only to its volume', async t => {
+  it('the service starts, becomes healthy, is backed up and exits with 0, as a user who can write only to the volume', async t => {
     const folder = tempDir(t)
     chmodSync(folder, 0o755)
     const [root, data, temp] = [join(folder, 'opt'), join(folder, 'data'), join(folder, 'tmp')]

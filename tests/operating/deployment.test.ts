@@ -20,7 +20,7 @@ describe('the image', () => {
   const dockerfile = readDockerfile()
   const ignored = readFileSync('.dockerignore', 'utf8').split('\n')
 
-  it('the Dockerfile copies files that exist, and exactly those that the builder receives', () => {
+  it('the Dockerfile copies exactly the files that the builder receives, and all of them exist', () => {
     const sources = dockerfile.copiesOfContext.flatMap(({ sources }) => sources)
     assert.ok(sources.includes('src') && sources.includes('package-lock.json'))
     for (const source of sources) {
@@ -72,7 +72,7 @@ describe('the image', () => {
     for (const path of files) assert.deepEqual(naming(readFileSync(path, 'utf8')), [], path)
   })
 
-  it('the reader of the Dockerfile in these tests joins continued lines', () => {
+  it('the Dockerfile parser of these tests joins continued lines', () => {
     const text = '# c\nFROM a AS b\nRUN one \\\n # not this\n && two\nCMD ["x", "y z"]\n'
     assert.deepEqual(instructionsOf(text), [
       { name: 'FROM', rest: 'a AS b' },
@@ -83,7 +83,7 @@ describe('the image', () => {
 })
 
 describe('the systemd service', () => {
-  it('the service runs the command of `npm start` in a separate folder, with existing settings', () => {
+  it('the service runs the command of `npm start`, with separate data and cache folders and valid settings', () => {
     assert.deepEqual(settingOf('ExecStart'), [`/opt/pennon/node_modules/.bin/node ${startCommand}`])
     assert.deepEqual(settingOf('WorkingDirectory'), ['/opt/pennon'])
     const environment = Object.fromEntries(settingOf('Environment').map(line => line.split('=')))
@@ -93,7 +93,7 @@ describe('the systemd service', () => {
     assert.ok(readConfig(settings).ok)
   })
 
-  it('a stop may take its full ten seconds, and a refused start is not repeated', () => {
+  it('systemd allows a stop its full ten seconds, and does not repeat a refused start', () => {
     assert.ok(Number(settingOf('TimeoutStopSec')[0]) > 10)
     assert.deepEqual(settingOf('KillMode'), ['mixed'])
     assert.deepEqual(settingOf('RestartPreventExitStatus'), ['2'])

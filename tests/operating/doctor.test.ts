@@ -115,7 +115,7 @@ describe('pennon doctor', () => {
     assert.deepEqual(away.requests, [])
   })
 
-  it('an instance on the port with another data folder is recognised', async t => {
+  it('an instance that uses the same port with another data folder is recognized', async t => {
     const readiness = '{"flags":"ok","capture":"ok","processing":"ok","events":"ok"}'
     const { port } = await listening(t, 200, readiness)
     const folder = tempDir(t)
@@ -156,7 +156,7 @@ describe('pennon doctor', () => {
     assert.match(remedy!, /set GEOIP_DATABASE to a GeoLite2-City\.mmdb/)
   })
 
-  it('a warning is printed with its remedy, and no problem is counted', async t => {
+  it('a warning is printed with its remedy, and does not count as a problem', async t => {
     const geoipFile = join(tempDir(t), 'old-city.mmdb')
     writeFileSync(
       geoipFile,
@@ -200,7 +200,7 @@ describe('pennon doctor', () => {
     )
   })
 
-  it('for an instance without space, both limits that may be the cause are named', async t => {
+  it('for an instance whose log or disk is full, both limits that may be the cause are named', async t => {
     const folder = tempDir(t)
     const { port } = await listening(
       t,

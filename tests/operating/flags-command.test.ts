@@ -157,7 +157,7 @@ describe('pennon flags', () => {
     ],
   ]
   for (const [what, args, over, says] of stuck)
-    it(`a command exits with code 2 and one line with the remedy when ${what}`, async () => {
+    it(`a command prints one line with the remedy and exits with code 2 when ${what}`, async () => {
       const { exitCode, stdout, stderr } = await flags(args, over)
       assert.match(stderr, says)
       assert.deepEqual([exitCode, stdout, stderr.split('\n').length], [2, '', 2])
@@ -306,7 +306,8 @@ describe('pennon flags, when it changes a flag', () => {
 })
 
 describe('the output of pennon flags', () => {
-  it('an empty project prints "No flags."', () => assert.deepEqual(formatFlagTable([], plainTerminal), ['No flags.']))
+  it('the list of a project without flags is "No flags."', () =>
+    assert.deepEqual(formatFlagTable([], plainTerminal), ['No flags.']))
 
   const buckets = ['2026-11-01', '2026-11-02', '2026-11-03', '2026-11-04'].map(day => `${day}T00:00:00Z`)
   const usage = {
@@ -343,7 +344,7 @@ describe('the output of pennon flags', () => {
     assert.equal(row, 'true      40        1  █████████████▃')
   })
 
-  it('usage without calls is stated as such', () => {
+  it('the usage of a flag without calls says that no call has been recorded', () => {
     assert.deepEqual(formatUsage({ last_called_at: null, results: [] }, 'day', plainTerminal), [
       'No call of this flag has been recorded.',
     ])
@@ -407,7 +408,7 @@ describe('pennon flags export and import', () => {
     assert.deepEqual(await linesOf(['import', path]), ['Already up to date: 2 flags.', 'Nothing to write.'])
   })
 
-  it('an invalid file, and a flag whose seeds the key may not keep, are not imported', async t => {
+  it('an invalid flag, and a flag whose seeds only a key with all scopes may set, are not imported', async t => {
     const path = join(tempDir(t), 'flags.json')
     const write = (flag: object) =>
       writeFileSync(path, JSON.stringify({ format: 'pennon_flags', format_version: 1, flags: [flag] }))

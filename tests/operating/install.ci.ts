@@ -264,7 +264,7 @@ describe('a start', () => {
     assert.deepEqual(project.leftovers(), [])
   })
 
-  it('the folder of an installation killed just after creating it is removed', async t => {
+  it('a folder that an installation created just before it was killed is removed', async t => {
     const project = await makeProject(t)
     const script = `
       import fs from 'node:fs'
@@ -321,7 +321,7 @@ describe('a start', () => {
     assert.deepEqual(project.leftovers(), [])
   })
 
-  it('packages that differ from the lock file are refused, and the old packages kept', async t => {
+  it('packages that differ from the lock file are refused, and the old packages stay installed', async t => {
     const project = await makeProject(t)
     await project.ensure().ended
     project.want('2.0.0')

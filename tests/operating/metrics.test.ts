@@ -7,7 +7,7 @@ import packageJson from '../../package.json' with { type: 'json' }
 import { eventually } from '../support/eventually.ts'
 import { startPennonFor } from '../support/pennon.ts'
 
-it('the build, the start time and every counter that alerts need are shown before anything has happened', async t => {
+it('the metrics contain the build, the start time and every counter that alerts need before anything happens', async t => {
   const startedAt = Date.now() / 1000
   const pennon = await startPennonFor(t)
   const scrape = async () => (await fetch(`${pennon.url}/metrics`)).text()

@@ -59,7 +59,7 @@ describe('pennon new-key', () => {
     await assertRefused(unfinished, /no state in the data folder/)
   })
 
-  it('says so when the folder is not readable for its user', t => {
+  it('reports that the data folder is not readable by the user of the command', t => {
     const folder = tempDir(t)
     chmodSync(folder, 0o700)
     const isRoot = process.geteuid!() === 0

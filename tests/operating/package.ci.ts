@@ -125,7 +125,7 @@ it('installed packages match the lock file, and the package requires Node 26', (
     )
 })
 
-it('the installed package serves flags and events, keeps data outside node_modules, and stops with 0', async t => {
+it('the installed package serves flags, accepts events, stores data outside node_modules, and exits with 0', async t => {
   assert.equal(installing?.[2], 'npx pennon serve')
   // With npx, SIGTERM would reach only npm.
   const child = spawn(join(folder, 'node_modules', '.bin', 'pennon'), ['serve'], {
@@ -168,7 +168,7 @@ it('the installed package serves flags and events, keeps data outside node_modul
   assert.deepEqual(readdirSync(folder).sort(), ['data', 'node_modules', 'package-lock.json', 'package.json'])
 })
 
-it('commands of the package run with npx', async () => {
+it('the package’s commands can be run with npx', async () => {
   const npx = async (...args: string[]) =>
     (await run('npx', ['pennon', ...args], { cwd: folder, env: { ...environment, PORT: '0' } })).stdout
   assert.match(await npx('--help'), /npx pennon doctor .*\n.*npx pennon config/)

@@ -171,7 +171,7 @@ for (const proxy of proxies)
       assert.equal(metrics.status, 401, 'a proxy on loopback does not make clients operators')
     })
 
-    it('slow streams pass unbuffered, and each request has an id that is in both logs', async () => {
+    it('slow streams pass unbuffered, and each request has an id that both the proxy and Pennon log', async () => {
       const response = await fetch(`${url}/ofrep/v1/events?key=${testProjectKey}`, {
         headers: { authorization: `Bearer ${testProjectKey}` },
       })

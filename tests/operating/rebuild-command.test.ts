@@ -82,7 +82,7 @@ it('the rebuild command shows what would change, and changes it with --apply', a
   assert.deepEqual(await plansOf('eve'), ['pro'])
 })
 
-it('the rebuild command says in one line what is missing', async () => {
+it('the rebuild command reports a missing argument or key in one line', async () => {
   for (const args of [[], ['--all', 'ada']]) {
     const { exitCode, stderr } = await rebuild(...args)
     assert.deepEqual([exitCode, stderr], [2, 'pennon: Name distinct ids or uuids of persons, or pass --all.\n'])

@@ -58,7 +58,7 @@ describe('pennon tail', () => {
     assert.ok(line.length < 400, line)
   })
 
-  it('a key without permission is reported in one line', async t => {
+  it('an unknown key is reported in one line', async t => {
     const { output, ended } = start(t, [], `phx_${'0'.repeat(40)}`)
     assert.equal(await ended, 2)
     assert.match(
@@ -67,7 +67,7 @@ describe('pennon tail', () => {
     )
   })
 
-  it('only the requested lanes and properties are shown, and rejects only if requested', async t => {
+  it('only events with the requested lanes and properties are shown, and no rejects with --no-rejected', async t => {
     const options = ['--lane', 'ai', '--lane', 'error_tracking, main', '--property', 'plan=pro', '--property', 'n=3']
     const { output } = start(t, [...options, '--no-rejected', '--json'])
     await eventually(() => output().startsWith('{"type":"ready",'))

@@ -224,7 +224,7 @@ function checkRows(log: readonly CapturedEvent[], rows: Iterable<StoredEvent>): 
 }
 
 describe('events of cookieless visitors in a project that keeps their state', () => {
-  it('rows and sessions match the model, whatever the chunks, kills and repeats', async () => {
+  it('rows and sessions are as specified and stay the same, whatever the chunks, kills and repeats', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(sent, { minLength: 1, maxLength: 25 }),

@@ -109,7 +109,7 @@ describe('persons and groups, tested over HTTP', { concurrency: true }, () => {
     return project
   }
 
-  it('an event with a profile creates a person, with a uuid derived from its distinct id', async () => {
+  it('an event that is not personless creates a person, whose uuid is derived from the distinct id', async () => {
     const project = await aProject()
     const first = item('e', 'ada', { $set: { plan: 'free' }, $set_once: { plan: 'x', from: 'ad' } })
     await project.send([first, item('$identify', 'ada', { $set: { plan: 'pro' } })])
@@ -234,7 +234,7 @@ describe('persons and groups, tested over HTTP', { concurrency: true }, () => {
     await project.assertEventsOf(person.uuid, items)
   })
 
-  it('an identified person is merged away only by $merge_dangerously', async () => {
+  it('an identified person is merged into another only by $merge_dangerously', async () => {
     const project = await aProject()
     const other = item('$identify', 'other', anon('x'))
     await project.send([other, item('e', 'user')])
@@ -328,7 +328,7 @@ describe('persons and groups, tested over HTTP', { concurrency: true }, () => {
     })
   })
 
-  it('group types are numbered by first use, up to five, and events name groups by index', async () => {
+  it('up to five group types are numbered by first use, and stored events refer to groups by that number', async () => {
     const project = await aProject()
     const first = item('e', 'ada', { $groups: { company: 'acme', team: 7 } })
     await project.send([

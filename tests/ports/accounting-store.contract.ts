@@ -7,7 +7,7 @@ import type { OpenManagement } from './management-harness.ts'
 
 export function accountingStoreContract(adapter: string, open: OpenManagement): void {
   describe(`AccountingStore on ${adapter}: usage`, () => {
-    it('adds up flag requests and overwrites event counts, independently', async t => {
+    it('adds up flag requests, and overwrites event counts without changing flag requests', async t => {
       const { store } = await open(t)
       const day = '2026-03-01'
       await store.addFlagRequests([
@@ -31,7 +31,7 @@ export function accountingStoreContract(adapter: string, open: OpenManagement): 
       assert.deepEqual(await store.listUsage(1, '2026-03-02', '2026-03-09'), [])
     })
 
-    it('overwrites a frozen day one last time and then never again', async t => {
+    it('overwrites a day one last time when the day is frozen, and then never again', async t => {
       const { store } = await open(t)
       const save = (eventsCharged: number, frozenBeforeDay: string) =>
         store.saveEventCounts(1, [{ ...noEventUsage, day: '2026-03-01', eventsCharged }], frozenBeforeDay)

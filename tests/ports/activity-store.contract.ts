@@ -120,7 +120,7 @@ export function activityStoreContract(adapter: string, open: OpenManagement): vo
       assert.equal((await entries(store, { projectId: 1 })).length, 1, 'that of the project')
     })
 
-    it('records a flag by its versions, which contain the fields', async t => {
+    it('records a change of a flag as a flag version, which contains the fields', async t => {
       const { store, log, told } = await start(t)
       written(await store.createFlag(aNewFlag(), ada))
       written(await change(store, 1, 1, { name: 'New' }, { changedBy: 'bob' }))
@@ -234,7 +234,7 @@ export function activityStoreContract(adapter: string, open: OpenManagement): vo
       assert.deepEqual(await told(), before)
     })
 
-    it('takes no more text for a change than the old and the new value', async t => {
+    it('stores no more text for a change than the old and the new value', async t => {
       const { store, log } = await start(t)
       const content = (value: number) => ({ appearance: { ['k'.repeat(1_000)]: Array<number>(2_000).fill(value) } })
       const survey = { id: 'd1', projectId: 1, name: 'Why', type: 'popover' as const, content: content(0) }
@@ -248,7 +248,7 @@ export function activityStoreContract(adapter: string, open: OpenManagement): vo
       ])
     })
 
-    it('is filtered by project, kind of object, item and author, newest first', async t => {
+    it('filters by project, kind of object, item and author, and lists the newest entries first', async t => {
       const { store } = await start(t)
       await store.createProject(aNewProject({ name: 'Second' }), bob)
       await store.createPersonalKey(key, bob)
@@ -301,7 +301,7 @@ export function activityStoreContract(adapter: string, open: OpenManagement): vo
       assert.deepEqual(pages, ['f', 'e', 'd c', 'b a'])
     })
 
-    it('ends a page early if the flag versions that it reads to show changes are large', async t => {
+    it('ends a page early if the flag versions needed to show the changes are large', async t => {
       const { store } = await start(t)
       await store.createPersonalKey(key, ada)
       const filters = { groups: [], note: 'x'.repeat(700_000) }

@@ -145,7 +145,7 @@ export function boundedListsContract(adapter: string, open: OpenManagement): voi
       assert.equal((await store.listDistinctIds(1, 'u-giant', { limit: 1 }))?.count, ids.length)
     })
 
-    it('includes ids in the size of a page', async t => {
+    it('counts distinct ids towards the size of a page', async t => {
       const harness = await open(t)
       const { store } = harness
       // 300 ids of 400 characters each: nine such persons are more than a page.

@@ -143,7 +143,7 @@ describe('an event that is sent again after days', () => {
   const asImport = { lane: 'historical', historicalMigration: true, importJobId: 1 } as const
 
   for (const merges of [false, true]) {
-    describe(merges ? 'and is merged with its first copy' : 'and lies beside its first copy', () => {
+    describe(merges ? 'and is merged with its first copy' : 'and is stored in another part than its first copy', () => {
       it('is charged on the day of its first arrival', async () => {
         const project = aProjectOverDays({ merges })
         await project.send('2026-11-02')
@@ -176,7 +176,7 @@ describe('an event that is sent again after days', () => {
         assert.deepEqual(await project.bill(), { '2026-11-02': 1 })
       })
 
-      it('is charged on its day if the worker restarts only after the day would have been frozen', async () => {
+      it('is charged on the day of its arrival even if the worker restarts after that day would have been frozen', async () => {
         const project = aProjectOverDays({ merges })
         await project.send('2026-11-02')
         const another = { name: 'another', timestampMs: noon('2026-11-02') }
@@ -193,7 +193,7 @@ describe('an event that is sent again after days', () => {
         assert.deepEqual(await project.bill(), { '2026-11-07': 1 })
       })
 
-      it('is charged once when the worker dies between writing its rows and its position', async () => {
+      it('is charged once when the worker dies after writing the rows and before saving the log position', async () => {
         const project = aProjectOverDays({ merges })
         await project.send('2026-11-06', {}, { crashes: true, copies: 3 })
         await project.send('2026-11-10', {}, { crashes: true, copies: 2 })

@@ -88,7 +88,7 @@ export function chargedUsageContract(subject: EventWriterSubject): void {
     assert.deepEqual(await subject.store.countUsage(projectId, '2026-11-06', '2026-11-06'), [days[1]])
   })
 
-  it('counts usage on the day of charge, in whatever month the winning copy arrived', async () => {
+  it('counts an event on the day it was charged, whatever month its winning copy arrived in', async () => {
     const projectId = newProject()
     const event = aStoredEvent({ projectId })
     await insert({ events: [event] })
@@ -99,7 +99,7 @@ export function chargedUsageContract(subject: EventWriterSubject): void {
     assert.equal((await list(projectId))[0]!.capturedAtMs, decemberMs)
   })
 
-  it('returns when the winning copy was charged, for live events only', async () => {
+  it('returns when the winning copy of an event was charged, for live events only', async () => {
     const projectId = newProject()
     const chargedAtMs = novemberMs - 86_400_000
     const [twice, live, onlyImported, unknown] = ['twice', 'live', 'imported', 'unknown'].map(name =>

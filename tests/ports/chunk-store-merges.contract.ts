@@ -9,7 +9,7 @@ import { ada, bob, commit, load, openClaimed } from './chunk-store-cases.ts'
 
 export function chunkStoreMergeContract(adapter: string, open: OpenState): void {
   describe(`ChunkStore on ${adapter}: merges`, () => {
-    it('leads the ids of a merged person to the survivor, and moves its assignments unless the survivor has its own', async t => {
+    it('maps the ids of a merged person to the survivor, and moves the flag assignments that the survivor lacks', async t => {
       const { chunkStore, subjectStore, addOverride, overridesOf } = await openClaimed(open, t)
       await commit(chunkStore, {
         persons: [created(ada), created(bob)],

@@ -81,7 +81,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
       )
     })
 
-    it('loads the other ids only of persons that are merged', async t => {
+    it('loads the distinct ids that were not requested only for persons that are merged', async t => {
       const { chunkStore } = await openClaimed(open, t)
       await commit(chunkStore, {
         persons: [created(ada), created(bob)],
@@ -96,7 +96,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
     })
 
     for (const large of ['persons', 'groups'] as const)
-      it(`reports that a chunk is too large if its ${large} have more text than it may load`, async t => {
+      it(`reports that a chunk is too large if its ${large} have more text than a chunk may load`, async t => {
         const { chunkStore } = await openClaimed(open, t)
         // A few large ones among many small ones: each large one has more text than its share.
         const sizes = Array.from({ length: 40 }, (_, index) => (index % 10 === 3 ? 10_000 : 10))
@@ -134,7 +134,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
         assert.equal(await chunkStore.loadChunk(wanted, loaded.textBytes - 1), 'too_large')
       })
 
-    it('counts the other ids of persons that are merged, and stops loading at one more than the maximum', async t => {
+    it('counts the unrequested ids of persons that are merged, and stops loading at one more than the maximum', async t => {
       const { chunkStore } = await openClaimed(open, t)
       const count = personDistinctIdCountMax + 20
       const idsOfAda = Array.from({ length: count }, (_, index) => created(aMapping(ada, `ada-${index}`)))

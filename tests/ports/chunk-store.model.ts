@@ -79,7 +79,7 @@ const newcomer: ChunkChanges = chunkChanges({
 
 /** Registers the test of one adapter. */
 export function chunkStoreModelTest(adapter: string, open: OpenState, runCount: number): void {
-  test(`ChunkStore on ${adapter} gives the same results and state as the model on random sequences of commits`, async t => {
+  test(`ChunkStore on ${adapter} gives the same results and state as the in-memory store on random commits`, async t => {
     const real = await open(t)
     let committedCount = 0
     let projectCount = 0

@@ -103,7 +103,7 @@ export function cohortStoreContract(adapter: string, open: OpenManagement): void
       assert.deepEqual([page.count, page.results[0]?.name], [4, 'beta 2'])
     })
 
-    it('finds members by any of their ids, each once, and reports ids without a person in the project', async t => {
+    it('adds members by any of their ids, each once, and reports ids without a person in the project', async t => {
       const harness = await open(t)
       const { store } = harness
       await addPersons(harness, 4)
@@ -232,7 +232,7 @@ export function cohortStoreContract(adapter: string, open: OpenManagement): void
       )
     })
 
-    it('omits persons whose properties lack all of the given texts, ignoring case, but keeps texts with escapes', async t => {
+    it('omits persons whose properties lack the given texts, ignoring case, but includes properties with escapes', async t => {
       const { store, chunkStore } = await open(t)
       const texts = ['MIA@X.com', 'max@x.com', '100%_a', '100xya', '\u0001', 'x.com then mia@']
       const persons = texts.map((text, index) => aPerson({ uuid: uuidOf(index + 1), properties: { text } }))

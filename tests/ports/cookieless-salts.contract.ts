@@ -15,7 +15,7 @@ export function cookielessSaltsContract(
   describe(`the daily salts on ${name}`, () => {
     const salt = (byte: number) => new Uint8Array(16).fill(byte)
 
-    it('are one per day, set by the first caller', async t => {
+    it('exist once per day, and are set by the first caller', async t => {
       const [one, other] = await open(t)
       assert.deepEqual(await one.findOrCreateSalt('2026-11-28', salt(1)), salt(1))
       assert.deepEqual(await other.findOrCreateSalt('2026-11-28', salt(2)), salt(1))

@@ -33,7 +33,7 @@ describe('the salt files', () => {
     assert.deepEqual(readFileSync(join(dataFolder, 'salts', '2026-11-28')), Buffer.from(salt))
   })
 
-  it('report an unavailable state if one cannot be read, and are deleted even if others cannot be deleted', async t => {
+  it('cause `unavailable` if one cannot be read, and the rest are deleted even if one cannot be deleted', async t => {
     const dataFolder = tempDir(t)
     for (const day of ['2026-11-26', '2026-11-28']) mkdirSync(join(dataFolder, 'salts', day), { recursive: true })
     writeFileSync(join(dataFolder, 'salts', '2026-11-27'), salt)
@@ -43,7 +43,7 @@ describe('the salt files', () => {
     assert.ok(!existsSync(join(dataFolder, 'salts', '2026-11-27')))
   })
 
-  it('are deleted with the temporary files that killed processes left for their day, and nothing else', async t => {
+  it('are deleted with temporary files that killed processes left for the same days, and other files remain', async t => {
     const dataFolder = tempDir(t)
     mkdirSync(join(dataFolder, 'salts'))
     writeFileSync(join(dataFolder, 'salts', 'notes'), 'of somebody else')

@@ -27,7 +27,7 @@ const second = anIdentify({ uuid: 'u2', ordinal: 1, offset: 20 })
 
 export function cookielessVisitorsContract(adapter: string, open: OpenState): void {
   describe(`CookielessVisitors on ${adapter}`, () => {
-    it('counts the log-ins of a visitor, and those before a given position of the log', async t => {
+    it('counts the log-ins of a visitor, in total or before a given offset in the event log', async t => {
       const { chunkStore, subjectStore } = await openClaimed(open, t)
       assert.equal(await subjectStore.countIdentifies(1, hash), 0)
       const identifies = [first, second, anIdentify({ hash: other, uuid: 'u1', offset: 5 })]
@@ -42,7 +42,7 @@ export function cookielessVisitorsContract(adapter: string, open: OpenState): vo
       assert.deepEqual(loaded, { counts: [0, 1, 1, 2, 2, 1, 0], known: [] })
     })
 
-    it('finds log-ins by their uuid, and keeps the first of each', async t => {
+    it('finds log-ins by event uuid, and stores only the first log-in with each uuid', async t => {
       const { chunkStore } = await openClaimed(open, t)
       await commit(chunkStore, { visitors: { identifies: [first, second], sessions: [] } })
       await commit(chunkStore, {
@@ -58,7 +58,7 @@ export function cookielessVisitorsContract(adapter: string, open: OpenState): vo
       )
     })
 
-    it('loads sessions by name, with the last time that was saved', async t => {
+    it('loads the sessions of a visitor, each with the last time that was saved', async t => {
       const { chunkStore } = await openClaimed(open, t)
       const later = aSession({ offset: 30, sessionId: 's2' })
       const sessions = [aSession({}), later, aSession({ identifies: -1 }), aSession({ projectId: 2 })]
@@ -87,7 +87,7 @@ export function cookielessVisitorsContract(adapter: string, open: OpenState): vo
 
 export function cookielessUpkeepContract(adapter: string, open: OpenManagement): void {
   describe(`CookielessVisitorUpkeep on ${adapter}`, () => {
-    it('deletes all but the retained days, a limited number of rows at a time', async t => {
+    it('deletes the rows of all but the retained days, a limited number at a time', async t => {
       const { store, chunkStore } = await open(t)
       await chunkStore.claimPosition('main', 'w1')
       const days = ['2026-01-13', '2026-01-14', '2026-01-15', '2026-01-16', '2027-01-01']

@@ -28,7 +28,7 @@ describe('counting which events of a batch are stored', () => {
 
   const stored = (asked: readonly StoredEvent[]) => server.store.countStoredEvents(projectId, askedBatch(asked))
 
-  it('includes live, published and pending events, and counts an event once if several apply', async () => {
+  it('includes live, published and pending events, and counts an event once even if stored in several ways', async () => {
     const events = someEvents(5)
     assert.equal(await stored(events), 0)
     const [live, published, pending, both] = events

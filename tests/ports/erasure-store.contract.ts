@@ -42,7 +42,7 @@ export function erasureStoreContract(adapter: string, open: OpenManagement): voi
     const listed = async (store: ManagementStore, projectId: number) =>
       (await store.listPersons(projectId, { limit: 10, offset: 0 })).results.map(person => person.uuid)
 
-    it('are deleted with their ids, others stay, and chunks load which ids were erased, and how often', async t => {
+    it('are deleted with their ids, others stay, and a chunk loads the erased ids and the number of erasures', async t => {
       const { store, projectId, erase, load } = await twoPersons(t)
       const before = await load()
       assert.deepEqual([before.erasures, before.erasedIds], [undefined, undefined])
@@ -90,7 +90,7 @@ export function erasureStoreContract(adapter: string, open: OpenManagement): voi
       assert.deepEqual(await Promise.all([1, 2, 3].map(id => store.countCohortMembers(id))), [1, 0, 0])
     })
 
-    it('are queued with all their ids, and can be counted once, completed, reopened and deleted', async t => {
+    it('have a queued erasure with all their ids, which can be counted once, completed, reopened and deleted', async t => {
       const { store, projectId, erase, load } = await twoPersons(t)
       const { version } = await store.findMirrorProgress()
       await erase(['a-1'])
@@ -141,7 +141,7 @@ export function erasureStoreContract(adapter: string, open: OpenManagement): voi
       })
     })
 
-    it('are listed without their ids, from any cursor, and read in parts', async t => {
+    it('have erasures that are listed without the erased ids, from any cursor, and loaded in parts', async t => {
       const { store, projectId, erase } = await twoPersons(t)
       for (const id of ['a-1', 'a-2']) for (const _ of Array(30)) await erase([id], { keepsPerson: true })
       const all = await store.listOpenErasures(0)
@@ -166,7 +166,7 @@ export function erasureStoreContract(adapter: string, open: OpenManagement): voi
       assert.equal((await listed(store, projectId)).length, 2)
     })
 
-    it('do not include the uuid of a person that no longer has the id it was derived from', async t => {
+    it('have an erasure without the uuid of another person, even if derived from an id that is now theirs', async t => {
       const { store, chunkStore } = await open(t)
       const project = await store.createProject(aNewProject(), aChange())
       assert.ok(project.ok)

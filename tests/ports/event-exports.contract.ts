@@ -172,7 +172,7 @@ export function eventExportsContract(
     }
   })
 
-  it('apply the filters on busy days as well', async () => {
+  it('also apply the filters on busy days', async () => {
     const projectId = newProject()
     await seeded(projectId)
     const first = randomUUID()
@@ -213,7 +213,7 @@ export function eventExportsContract(
     }
   })
 
-  it('answer a forged cursor with events of its own project only', async () => {
+  it('contain only events of their own project, even if the cursor is forged', async () => {
     const [projectId, otherId] = [newProject(), newProject()]
     await seeded(projectId)
     await seeded(otherId)
@@ -256,7 +256,7 @@ export function eventExportsContract(
     assert.deepEqual(await Array.fromAsync(none.batches), [])
   })
 
-  it('neither skip nor repeat events while others arrive, and have those that arrive after their cursor', async () => {
+  it('neither skip nor repeat events while others arrive, and include those that arrive in the unread part', async () => {
     const projectId = newProject()
     await seeded(projectId)
     const before = await listed(projectId, { descending: false })
@@ -307,7 +307,7 @@ export function eventExportsContract(
     assert.equal(found.length, before.length + arriving.length)
   })
 
-  it('end with the reason of their signal, and read nothing until they are iterated', async () => {
+  it('end with the reason of their abort signal, and read nothing until they are iterated', async () => {
     const projectId = newProject()
     await seeded(projectId)
     const stop = new AbortController()

@@ -84,7 +84,7 @@ export function eventHistoryContract(
     ])
   })
 
-  it('finds the links of ids on either side, each once', async () => {
+  it('finds every link that has a given id on one of its two sides, each link once', async () => {
     const [projectId, job] = [subject.newProject(), subject.newJob()]
     const link = (distinctId: string, linkedId: string, over: Partial<StoredEvent> = {}) =>
       event(projectId, distinctId, {}, { event: '$identify', linkedId, ...over })
@@ -111,7 +111,7 @@ export function eventHistoryContract(
     assert.deepEqual(await found(), [])
   })
 
-  it('reads for each event what changed its person, and where the event comes from', async () => {
+  it('reads for each event what it wrote to the person, and where the event came from', async () => {
     const [projectId, job] = [subject.newProject(), subject.newJob()]
     const live = event(
       projectId,
@@ -165,7 +165,7 @@ export function eventHistoryContract(
     )
   })
 
-  it('keeps the text of every value', async () => {
+  it('preserves the exact JSON text of every value', async () => {
     const projectId = subject.newProject()
     const texts = [
       '{"$set":{"a":1.0,"b":1e5,"c":-0,"d":0.10}}',
@@ -191,7 +191,7 @@ export function eventHistoryContract(
     for (const [index, { uuid }] of events.entries()) assert.deepEqual(read.get(uuid), wholeTexts[index], texts[index]!)
   })
 
-  it('skips events that write nothing unless they may have created the person or made it older', async () => {
+  it('skips events that write nothing, unless they may have created the person or set an earlier creation time', async () => {
     const [projectId, job] = [subject.newProject(), subject.newJob()]
     const { timestampMs } = aStoredEvent()
     const at = (ms: number, over: Partial<StoredEvent> = {}) =>

@@ -172,7 +172,7 @@ export function eventLogContract(adapter: string, place: (t: TestContext) => Log
       }
     })
 
-    it('contains everything that was acknowledged after it is reopened', async t => {
+    it('contains, when it is opened again, everything that was acknowledged before', async t => {
       const log = place(t)
       const first = await log.open()
       for (let n = 0; n < 20; n++) await first.writer.append('live', encodedEvents([aCapturedEvent(n)]))
@@ -259,7 +259,7 @@ export function eventLogContract(adapter: string, place: (t: TestContext) => Log
       )
     })
 
-    it('is healthy while it accepts appends, and then no records wait to be written', async t => {
+    it('is healthy while it accepts appends, and an acknowledged append leaves no record waiting to be written', async t => {
       const { writer } = await openedIn(t, place(t))
       await writer.append('live', encodedEvents([aCapturedEvent(1)]))
       assert.deepEqual(writer.getCondition(), { state: 'ok' })

@@ -122,7 +122,7 @@ export function eventNamesContract(subject: EventStoreSubject): void {
     assert.deepEqual([names.count, names.results.map(({ name }) => name)], [1, ['seats']])
   })
 
-  it('reports when values come from a sample', async () => {
+  it('reports whether values come from a sample', async () => {
     const projectId = newProject()
     const properties = '{"plan":"pro"}'
     const events = Array.from({ length: 2_001 }, () =>
@@ -134,7 +134,7 @@ export function eventNamesContract(subject: EventStoreSubject): void {
     assert.deepEqual([results, isSample], [[{ valueJson: '"pro"', count: 2_000 }], true])
   })
 
-  it('counts survey outcomes, partial answers once, with current persons', async () => {
+  it('counts survey outcomes by current person, and several partial answers of one submission once', async () => {
     const projectId = newProject()
     const person = (last: number) => `00000000-0000-4000-8000-00000000000${last}`
     const survey = (event: string, distinctId: string, personId: string, over: object = {}, timestampMs = novemberMs) =>

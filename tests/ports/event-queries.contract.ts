@@ -116,7 +116,7 @@ export function eventQueriesContract(subject: EventStoreSubject): void {
     assert.deepEqual(await personsSeen(), { count: 2, a: 0, b: 0, c: 6, other: 1 })
   })
 
-  it('finds the persons of a full page of long distinct ids', async () => {
+  it('finds the persons for a full page of events with long distinct ids', async () => {
     const projectId = newProject()
     const personId = randomUUID()
     const events = Array.from({ length: 1000 }, (_, n) =>

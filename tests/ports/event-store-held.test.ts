@@ -20,7 +20,7 @@ for (const kind of ['the embedded engine', 'CLICKHOUSE_URL'] as const) {
     const command = (query: string) => held.command(() => query)
     const ranges = async () => (await held.store.findRowRanges('log', null))!.ranges
 
-    it('have none missing after repeats and merges, and the missing ones are reported after a loss', async () => {
+    it('are not reported missing after repeats and merges, but are after a loss', async () => {
       const event = aStoredEvent({ projectId: ++projectId, capturedAtMs: Date.parse('2026-11-05T10:00:00Z') })
       for (let index = 0; index < 4; index++) await insert({ events: [event] })
       const before = await ranges()
@@ -46,7 +46,7 @@ for (const kind of ['the embedded engine', 'CLICKHOUSE_URL'] as const) {
       assert.ok(findMissingRanges(before, await ranges()).length > 0)
     })
 
-    it('are recognized as an instance’s own by any id that the instance wrote there in the last week, but not by another instance’s id', async () => {
+    it('are recognized by any id that their instance wrote there in the last week, but not by another instance’s id', async () => {
       const isMarked = async (instance: string, id: string | null) =>
         (await held.store.findRowRanges(instance, id))!.isMarked
       assert.equal(await isMarked('log', 'never left'), false)
@@ -69,7 +69,7 @@ for (const kind of ['the embedded engine', 'CLICKHOUSE_URL'] as const) {
     })
 
     for (const importJobId of [0, 1])
-      it(`include a restored row only if there is no other row, ${importJobId === 0 ? 'live' : 'imported'}`, async () => {
+      it(`include a restored row only if its event has no other row, ${importJobId === 0 ? 'live' : 'imported'}`, async () => {
         const there = aStoredEvent({ projectId: ++projectId, importJobId, personPropertiesJson: '{"as":"then"}' })
         const gone = aStoredEvent({ projectId, importJobId, personPropertiesJson: '{"as":"then"}' })
         await insert({ events: [there] })

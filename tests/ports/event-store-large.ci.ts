@@ -8,7 +8,7 @@ import { eventStoreForTests } from '../support/event-store-for-tests.ts'
 describe('a large event store on the embedded engine', () => {
   const held = eventStoreForTests({ limits: { queryTimeoutSeconds: 60 } })
 
-  it('find a page many days and rows away, in both directions', async () => {
+  it('finds a page that is many days and rows away, in both directions', async () => {
     const rowsPerDay = 90_000
     await held.command(
       database => `INSERT INTO ${database}.events (project_id, uuid, event, distinct_id, timestamp, captured_at, properties)
@@ -28,7 +28,7 @@ describe('a large event store on the embedded engine', () => {
     }
   })
 
-  it('refuse a history with too many events, but not one with many events that write nothing', async () => {
+  it('refuses a history with too many events, but not one with many events that write nothing', async () => {
     const projectId = 5
     const fill = (distinctId: string, rows: number, properties: string) =>
       held.command(

@@ -117,7 +117,7 @@ describe('the embedded engine and its client', () => {
     assert.equal(values, 'fsync_after_insert\t1\nfsync_part_directory\t1\nmin_rows_to_fsync_after_merge\t1\n')
   })
 
-  it('find the rows that the engine rejects and store the others', async t => {
+  it('find the rows that the engine rejects, and store all other rows', async t => {
     const rule = "ADD CONSTRAINT no_poison CHECK event != 'poison'"
     await held.clients.write((client, database) => client.command({ query: `ALTER TABLE ${database}.events ${rule}` }))
     t.after(() =>
@@ -252,7 +252,7 @@ describe('the embedded engine and its client', () => {
     await eventually(async () => (await running()) === 0, { what: 'The end of the query' })
   })
 
-  it('report the progress of a long read by the writing user, and end it with its connection', async () => {
+  it('report the progress of a long read by the writing user, and end the read when the connection closes', async () => {
     const { url, writer } = held.engine.endpoint()
     const others = `user = '${writer.username}' AND query NOT LIKE '%processes%'`
     const running = async () => Number(await writeText(`SELECT count() FROM system.processes WHERE ${others}`))

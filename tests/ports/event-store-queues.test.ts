@@ -77,7 +77,7 @@ const questions: readonly {
 ]
 
 for (const { name, running, waiting, ask } of questions)
-  it(`serves projects in turn for ${name}, and rejects queries beyond the queue limit`, async t => {
+  it(`the event store serves projects in turn for ${name}, and rejects queries beyond the queue limit`, async t => {
     const { store, asking, release } = await waitingStore(t)
     const refused: unknown[] = []
     const all = Array.from({ length: askedCount }, () => ask(store, 1).catch(error => refused.push(error)))

@@ -41,7 +41,7 @@ describe('retention of the event store', () => {
     }
   }
 
-  it('changes with the setting, also in existing tables of rejects', async () => {
+  it('changes with the setting, also in the existing tables of rejected events', async () => {
     for (const days of [30, 10]) {
       await migrate(days)
       for (const table of ['rejected_events', 'replayed_rejects'])

@@ -48,7 +48,7 @@ describe('the tables of the event store', () => {
     assert.deepEqual(await definitions(), before)
   })
 
-  it('also show which ids are linked by events from before the column for links existed', async () => {
+  it('also contain the links of events from before the column for links existed', async () => {
     await migrateEventStore(server.clients, { ...options, migrations: eventStoreMigrations.slice(0, 1) })
     const cases = [
       ['$identify', 'ada', '{"$anon_distinct_id":"anon","alias":"other"}', 'anon'],

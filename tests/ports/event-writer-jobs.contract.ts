@@ -62,7 +62,7 @@ export function eventWriterJobsContract(subject: EventWriterSubject): void {
     assert.equal(events.length, 2)
   })
 
-  describe('adds known properties of their persons to pending rows', () => {
+  describe('adds the persons’ known properties to pending rows', () => {
     const cases: readonly (readonly [what: string, row: string, known: string, after: string])[] = [
       ['where the row has nothing', '{}', '{"plan":"pro","n":1}', '{"plan":"pro","n":1}'],
       [
@@ -129,7 +129,7 @@ export function eventWriterJobsContract(subject: EventWriterSubject): void {
       for (const [what, , , text] of cases) assert.equal(after.get(`${what} $pageview`), text, what)
     })
 
-    it('to rows of the job in every partition, and to no other rows', async () => {
+    it('in every partition, but only to rows of the job', async () => {
       const [projectId, job, otherJob] = [newProject(), newJob(), newJob()]
       const ofAda = { projectId, distinctId: 'ada' }
       const ids = Array.from({ length: 20 }, (_, index) => `id-${index}`)

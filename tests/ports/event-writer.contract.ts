@@ -81,7 +81,7 @@ export function eventWriterContract(subject: EventWriterSubject): void {
     )
   })
 
-  it('lets a restored row count only if there is no other row of its kind', async () => {
+  it('counts a restored row only if the event has no other row of the same kind', async () => {
     const projectId = newProject()
     const job = newJob()
     const from = (text: string) => ({ propertiesJson: JSON.stringify({ from: text }) })

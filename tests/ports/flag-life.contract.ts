@@ -35,7 +35,7 @@ export function flagLifeContract(adapter: string, open: OpenManagement): void {
       assert.equal((await store.listFlagVersions(1, 1, { limit: 9, offset: 0 })).count, 1)
     })
 
-    it('keeps the last call of a flag through changes, and starts without a call for a new flag under its key', async t => {
+    it('preserves a flag’s last call when the flag changes, but a new flag with the same key has no last call', async t => {
       const { store, chunkStore } = await open(t)
       const called = (calledAtMs: number, flagKey = 'beta') =>
         commit(chunkStore, { calledFlags: [{ projectId: 1, flagKey, calledAtMs }] })

@@ -53,7 +53,7 @@ const switchOff = (flagId: number, expectedVersion: number): FlagWrite => ({
 
 export function flagOwnersContract(adapter: string, open: OpenManagement): void {
   describe(`ManagementStore on ${adapter}: owners of flags`, () => {
-    it('stores a feature with the flag that it creates, every field and literal, in one revision', async t => {
+    it('stores a feature and its new flag in one revision, with every field and number literal', async t => {
       const { store, revision } = await openWithProjects(open, t)
       const before = await revision()
       const input = aFeature({ name: oddText, payload: json, stage: 'general-availability' })
@@ -226,7 +226,7 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
       assert.equal((await add(store, 'experiment', anExperiment(), { flagId: create('next') })).id, 3)
     })
 
-    it('changes an experiment with its flag, and deletes one whose flag is gone', async t => {
+    it('changes an experiment together with its flag, and deletes an experiment whose flag no longer exists', async t => {
       const { store } = await openWithProjects(open, t)
       const input = anExperiment({ content: { description: 'Why', type: 'product' } })
       await add(store, 'experiment', input, { flagId: create('button') })
@@ -245,7 +245,7 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
       assert.deepEqual(await store.updateResource('experiment', 1, 1, patch, {}, aChange()), refused('not_found'))
     })
 
-    it('lists experiments, and deletes none to which rules may have referred since the check', async t => {
+    it('lists experiments, and deletes none to which flag rules may have begun to refer since the check', async t => {
       const { store } = await openWithProjects(open, t)
       await add(store, 'experiment', anExperiment(), { flagId: create('button') })
       const { revision: linksRevision, experimentIds } = await store.findLinks(1)

@@ -38,7 +38,7 @@ export function groupTypesContract(adapter: string, open: OpenManagement): void 
       assert.equal((await store.findStoredGroup(1, 1, 'core'))?.key, 'core')
     })
 
-    it('are not deleted without a request, in another project, or again once they are gone', async t => {
+    it('are not deleted without a request, for another project, or if they do not exist', async t => {
       const { store } = await opened(t, 1)
       assert.equal(await store.deleteGroupsOfType(1, 0, 5), false)
       assert.deepEqual(await store.startDeletingGroupType(1, 4, aChange()), { ok: false, error: 'not_found' })
@@ -58,7 +58,7 @@ export function groupTypesContract(adapter: string, open: OpenManagement): void 
       )
     })
 
-    it('refuse groups that a worker would write under a type deleted since it loaded', async t => {
+    it('refuse groups that a worker writes for a type that was deleted after the worker loaded the type', async t => {
       const { store, chunkStore } = await opened(t, 0)
       const acme = { groups: [created(aGroup({ key: 'acme' }))], usedGroupTypes: [company] }
       await store.startDeletingGroupType(1, 0, aChange())
@@ -124,7 +124,7 @@ export function groupTypesContract(adapter: string, open: OpenManagement): void 
       assert.equal(later[1]?.isBeingDeleted ?? false, !created.ok)
     })
 
-    it('reuse a free index for another type, and give a name no second index while it is being deleted', async t => {
+    it('get an index freed by another type, but no second index for a name that is being deleted', async t => {
       const { store, chunkStore } = await opened(t, 0)
       await store.startDeletingGroupType(1, 0, aChange())
       assert.equal(await tryCommit(chunkStore, { groupTypes: [{ ...company, index: 2 }] }), 'version_conflict')

@@ -24,7 +24,7 @@ export function hashKeyOverridesContract(adapter: string, openState: OpenSqlStat
       assert.equal(await hashKeys.findHashKeys(2, 'ada'), null)
     })
 
-    it('are written for the persons of both ids and for each flag, only in their project', async t => {
+    it('are written for each flag and for the persons of the distinct and the anonymous id, only in their project', async t => {
       const { hashKeys, overridesOf } = await open(t)
       const kept = await hashKeys.addMissingHashKeys({ ...beta, anonDistinctId: 'bob', flagKeys: ['beta', 'gamma'] })
       assert.deepEqual(sorted(kept), ['beta=bob', 'gamma=bob'])
@@ -55,7 +55,7 @@ export function hashKeyOverridesContract(adapter: string, openState: OpenSqlStat
       assert.deepEqual(await overridesOf(1, ada.uuid), ['beta=ada', 'gamma=ada-phone'])
     })
 
-    it('leave existing rows unchanged, and add none for a person if the other person has a row', async t => {
+    it('leave existing rows unchanged, and one person gets no row if the other person has one', async t => {
       const { hashKeys, addOverride, overridesOf } = await open(t)
       await addOverride(1, bob.uuid, 'beta', 'kept')
       const kept = await hashKeys.addMissingHashKeys({ ...beta, anonDistinctId: 'bob', flagKeys: ['beta', 'gamma'] })
@@ -74,7 +74,7 @@ export function hashKeyOverridesContract(adapter: string, openState: OpenSqlStat
       assert.deepEqual(await both('bob', 'ada'), ['beta=of bob'])
     })
 
-    it('return the same answer to all concurrent writers for one person', async t => {
+    it('have the same value for all concurrent writers for one person', async t => {
       const { hashKeys, overridesOf } = await open(t)
       const anonymous = Array.from({ length: 40 }, (_, index) => `anon-${index}`)
       const answers = await Promise.all(
@@ -98,7 +98,7 @@ export function hashKeyOverridesContract(adapter: string, openState: OpenSqlStat
       assert.equal((await hashKeys.addMissingHashKeys({ ...beta, flagKeys })).length, 3_000)
     })
 
-    it('are not lost in a concurrent merge: the survivor has them, in either order', async t => {
+    it('are not lost in a concurrent merge: the survivor has them, whichever is committed first', async t => {
       const { hashKeys, chunkStore, overridesOf } = await open(t)
       const others = Array.from({ length: 15 }, (_, index) => {
         const person = aPerson({ uuid: `${10 + index}000000-3333-5333-8333-333333333333` })

@@ -117,7 +117,7 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       assert.equal(await at(2 * dayMs), true)
     })
 
-    it('limits the open and published jobs of a project, without those that the service creates for imports without one', async t => {
+    it('limits the open and published jobs of a project, not counting implicit jobs', async t => {
       const { store } = await open(t)
       const limits = { openMax: 100, perDayMax: 100, keptMax: 3 }
       const of = async (projectId: number) => {
@@ -169,7 +169,7 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       ])
     })
 
-    it('keeps what undoing needs when the staging overlay of a published job is cleared', async t => {
+    it('preserves the data for undoing a published job when the job’s staging overlay is cleared', async t => {
       const { store, chunkStore } = await open(t)
       const { id } = await create(store, aNewJob())
       await commit(chunkStore, { imports: { ...noImportChanges, namedGroupTypes: [aNamedType(id)] } })
@@ -200,7 +200,7 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       assert.deepEqual(addedBy, [false, false, true, false])
     })
 
-    it('makes jobs final that were published long ago or whose project is deleted', async t => {
+    it('makes a job final if the job was published long ago or the project is deleted', async t => {
       const { store, chunkStore } = await open(t)
       await store.createProject(aNewProject(), aChange())
       const gone = written(await store.createProject(aNewProject({ apiToken: 'phc_gone' }), aChange()))
@@ -270,7 +270,7 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       await commit(chunkStore, { persons })
     })
 
-    it('deletes discarded jobs with their notes, except the latest ones and those for imports without a job', async t => {
+    it('deletes discarded jobs with their notes, except the latest discarded jobs and implicit jobs', async t => {
       const { store, chunkStore } = await open(t)
       await store.createImplicitJob(1, '2026-11-01', 0)
       for (let index = 0; index < 7; index++) await create(store, aNewJob())

@@ -325,7 +325,7 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
       assert.equal(await revision(), before + 1)
     })
 
-    it('does not change with other writes', async t => {
+    it('does not change with refused writes, or with writes that do not affect evaluation', async t => {
       const { store, chunkStore, revision } = await open(t)
       await store.createProject(aNewProject({ apiToken: 'phc_x' }), aChange())
       await store.createFlag(aNewFlag(), aChange())
@@ -370,7 +370,7 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
       assert.deepEqual(await store.findFollowedLog(), next)
     })
 
-    it('takes streams away from a worker that reads another log, but leaves positions unchanged', async t => {
+    it('when changed, ends the claims of workers that read another log, but leaves positions unchanged', async t => {
       const { store, chunkStore } = await open(t)
       await commit(chunkStore, {})
       await store.followLog(log)

@@ -44,7 +44,7 @@ export function recordingStoreContract(subject: EventStoreSubject): void {
     ])
   })
 
-  it('recordings are listed newest first in pages, by session, distinct id and time', async () => {
+  it('lists recordings newest first in pages, by session, distinct id and time', async () => {
     const projectId = newProject()
     const recordings = Array.from({ length: 5 }, (_, n) =>
       aCapturedRecording(n, {

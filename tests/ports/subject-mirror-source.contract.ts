@@ -43,7 +43,7 @@ export function subjectMirrorSourceContract(adapter: string, open: OpenManagemen
       assert.deepEqual((await store.findChangedSubjects()).changeIds, [])
     })
 
-    it('records persons that are merged into others and groups whose type is deleted', async t => {
+    it('lists merged persons, and groups whose type is deleted, among the changed subjects', async t => {
       const { store, chunkStore } = await open(t)
       await commit(chunkStore, {
         persons: [created(aPerson({ uuid: uuid(1) })), created(aPerson({ uuid: uuid(2) }))],

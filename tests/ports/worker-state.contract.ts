@@ -14,7 +14,7 @@ const lease = { name: 'schedules', ownerId: 'w1', nowMs: 1_000, untilMs: 2_000 }
 const other = { ...lease, ownerId: 'w2' }
 
 export function workerStateContract(adapter: string, open: OpenManagement): void {
-  describe(`what workers store for themselves, on ${adapter}`, () => {
+  describe(`the state that workers share, on ${adapter}`, () => {
     it('gives a schedule to one owner, until the owner’s lease ends', async t => {
       const { store } = await open(t)
       assert.equal(await store.claimSchedule(lease), true)

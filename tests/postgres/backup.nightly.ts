@@ -15,7 +15,7 @@ import { noPostgres, startPostgresForTests, type TestPostgres } from '../support
 import { assertOneVisitorOnAllFronts, visitorTraces } from '../support/same-visitor-on-fronts.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-test('a backup with PostgreSQL restores all events with an older dump, and says that the state is not included', {
+test('a backup with PostgreSQL restores all events next to an older dump, and reports that it lacks the state', {
   skip: noPostgres(),
 }, async t => {
   const folder = tempDir(t)

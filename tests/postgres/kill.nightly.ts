@@ -5,7 +5,7 @@ import { runKillRounds } from '../faults/kill-rounds.ts'
 import { noPostgres, startPostgresForTests } from '../support/postgres.ts'
 import { seededRandom, testSeed } from '../support/seeded-random.ts'
 
-it('every acknowledged event is kept exactly once through 5 kills of processes, and PostgreSQL is killed each time', {
+it('every acknowledged event is stored exactly once after 5 rounds that kill processes and PostgreSQL', {
   skip: noPostgres(),
 }, async t => {
   const seed = testSeed()

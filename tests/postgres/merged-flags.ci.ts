@@ -16,7 +16,7 @@ const bob = aPerson({ uuid: '22222222-2222-5222-8222-222222222222' })
 describe('a merge on PostgreSQL', { skip: noPostgres() }, () => {
   const postgres = startedForTests(startPostgres)
 
-  it('conflicts and is retried if a row arrives after it has looked for rows', async t => {
+  it('fails with a conflict and is retried if a flag assignment arrives after the merge has looked for them', async t => {
     let url = ''
     const newDatabase = await migratedDatabases(postgres)
     const openState = postgresStates(postgres, async test => {

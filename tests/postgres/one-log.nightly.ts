@@ -43,7 +43,7 @@ describe('an embedded log and its state in PostgreSQL', { skip: noPostgres() }, 
 
   const storedCount = (url: string) => countStored(postgres, url)
 
-  it('processing continues without gaps in another data folder, or in the first one after a start with the wrong one', async t => {
+  it('processing continues without gaps in another data folder, or in the first after a start in a wrong folder', async t => {
     const url = await postgres.createDatabase()
     const [right, wrong, next] = [tempDir(t), tempDir(t), tempDir(t)]
     const first = await started(t, right, url)
@@ -126,7 +126,7 @@ describe('an embedded log and its state in PostgreSQL', { skip: noPostgres() }, 
     assert.equal(await pennon.stop(), 2)
   })
 
-  it('a log that belongs to another state is refused on either store, and both stay unchanged', async t => {
+  it('a log that belongs to another state is refused with SQLite and PostgreSQL, and log and state are unchanged', async t => {
     const url = await postgres.createDatabase()
     const folder = tempDir(t)
     const alone = await started(t, folder)
@@ -153,7 +153,7 @@ describe('an embedded log and its state in PostgreSQL', { skip: noPostgres() }, 
     await stopped(await started(t, folder))
   })
 
-  it('a refused start does not bind a folder to a state, and the first successful start does', async t => {
+  it('the first successful start binds the log in a folder to a state, but a refused start does not', async t => {
     const url = await postgres.createDatabase()
     const folder = tempDir(t)
     assert.match(await refusedStart(folder, { PENNON_PROJECT_KEY: 'phc_a/b' }), /PENNON_PROJECT_KEY cannot be used/)

@@ -67,11 +67,11 @@ describe('an instance whose state is in PostgreSQL', { skip: noPostgres() }, () 
     return true
   }
 
-  it('flags are answered from stored persons', async () => {
+  it('flags are evaluated with stored persons', async () => {
     assert.ok(await isWhole())
   })
 
-  it('during an outage, flags that need no state are answered and events accepted, and each is processed once afterwards', async () => {
+  it('in an outage, flags that need no state are evaluated, and accepted events are processed once afterwards', async () => {
     await postgres.kill()
     for (let count = 0; count < 10; count++) {
       const { featureFlags, errorsWhileComputingFlags } = await decide()

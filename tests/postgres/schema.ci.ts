@@ -63,7 +63,7 @@ describe('the tables of the state', { skip: noPostgres() }, () => {
     assert.deepEqual(flags, [{ key: 'here' }])
   })
 
-  it('are in another schema if PENNON_DATABASE_SCHEMA names one, for commands too', async t => {
+  it('are in the schema that PENNON_DATABASE_SCHEMA specifies, also for commands', async t => {
     const settings = { DATABASE_URL: await foreignDatabase(), PENNON_DATABASE_SCHEMA: 'flags' }
     const pennon = await started(t, settings)
     assert.match(pennon.output(), /, schema flags\n/)
@@ -86,7 +86,7 @@ describe('the tables of the state', { skip: noPostgres() }, () => {
     assert.match(`${found} → ${remedy}`, /tables of another program.* → Set PENNON_DATABASE_SCHEMA/)
   })
 
-  it('are not created a second time next to tables in the schema public', async t => {
+  it('are not created again if they already exist in the schema public', async t => {
     const url = await migratedTemplate(postgres)
     const isRefused = async () => {
       const line = await refusedStart(tempDir(t), { DATABASE_URL: url })

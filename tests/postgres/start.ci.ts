@@ -84,7 +84,7 @@ describe('a start with DATABASE_URL', { skip: noPostgres() }, () => {
     assert.match(await refusal(tempDir(t), { DATABASE_READ_URL: url }), /without DATABASE_URL/)
   })
 
-  it('a usable database gives its version and location with the right password', async () => {
+  it('a check with the right password returns the version and location of the database', async () => {
     const checked = await checkPostgres(urlOf(guardedRole, 'right', 'postgres'))
     assert.ok(checked.ok)
     assert.match(checked.value.version, /^\d+\.\d+/)

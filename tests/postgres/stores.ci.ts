@@ -30,7 +30,7 @@ describe('state on PostgreSQL', { skip }, async () => {
     after(() => postgres.stop())
   }
 
-  it('one of several processes that start at once migrates the state', async t => {
+  it('only one of several processes that start at the same time migrates the state', async t => {
     const url = await postgres.createDatabase()
     t.after(() => postgres.dropDatabase(url))
     await Promise.all(Array.from({ length: 6 }, () => migratePostgres({ url, logger })))

@@ -133,7 +133,7 @@ describe('@posthog/agent-toolkit 0.2.4', () => {
     assert.equal((await call('survey-get', { surveyId: id })).archived, true)
   })
 
-  it('offers a key the tools of its scopes, and those tools work', async () => {
+  it('offers only the tools that the scopes of a key allow, and these tools work', async () => {
     const { value } = await pennon.api<{ value: string }>('POST', '/api/personal_api_keys/', {
       ...{ label: 'reader', scopes: ['survey:read', 'event_definition:read', 'project:read', 'user:read'] },
     })

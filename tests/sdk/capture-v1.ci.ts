@@ -40,7 +40,7 @@ describe('posthog-node 5.70.0 with capture v1', () => {
     return errors
   }
 
-  it('gets its events stored with the library from its header, and its person', async () => {
+  it('gets its events stored with their person, and with the library named in the header', async () => {
     acceptance.proxy.take()
     const timestamp = new Date('2026-01-02T03:04:05.678Z')
     const errors = await errorsWith({}, client => {
@@ -66,7 +66,7 @@ describe('posthog-node 5.70.0 with capture v1', () => {
     assert.equal((await storedPerson(acceptance.pennon, 'v1-node'))?.properties.plan, 'pro')
   })
 
-  it('learns that one event was dropped and which, and gets the other two stored', async () => {
+  it('learns which of three events was dropped, and gets the other two stored', async () => {
     const errors = await errorsWith({ flushAt: 3 }, client => {
       client.capture({ distinctId: 'v1-mixed', event: 'first' })
       client.capture({ distinctId: 'x'.repeat(201), event: 'second', uuid: uuidOf(2) })
@@ -80,7 +80,7 @@ describe('posthog-node 5.70.0 with capture v1', () => {
     assert.deepEqual(stored.map(({ event }) => event).toSorted(), ['first', 'third'])
   })
 
-  it('resends events on request, which are stored once, even if also sent by v0', async () => {
+  it('resends events when asked to, and each is stored once, even if it is also sent with capture v0', async () => {
     acceptance.proxy.take()
     const retry = { result: 'retry', details: 'not_persisted' }
     acceptance.proxy.answerNext(path, [
@@ -134,7 +134,7 @@ describe('posthog-python 7.91.1 with capture v1', () => {
     complaints = JSON.parse(stdout)
   })
 
-  it('gets its events stored from every compression it offers, with the fields next to the properties', async () => {
+  it('gets its events stored with every compression that it offers, including the fields outside the properties', async () => {
     for (const compression of ['none', 'gzip', 'deflate']) {
       const [bought, ...others] = await storedEvents(acceptance.pennon, prefix + compression)
       assert.deepEqual(others, [])
@@ -151,7 +151,7 @@ describe('posthog-python 7.91.1 with capture v1', () => {
     assert.deepEqual([...encodings].map(String).toSorted(), ['deflate', 'gzip', 'undefined'])
   })
 
-  it('learns which events were dropped, and of no other events', async () => {
+  it('learns exactly which events were dropped', async () => {
     assert.deepEqual(
       complaints.map(([, drops]) => drops),
       [['distinct_id_too_large']],

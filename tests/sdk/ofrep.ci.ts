@@ -53,7 +53,7 @@ describe('the OFREP provider for servers', () => {
     assert.equal(JSON.parse(multi.flagMetadata.payload as string), 'hello')
   })
 
-  it('targets by the context and the stored person', async () => {
+  it('evaluates targeting by the context and the stored person', async () => {
     const client = await clientOf()
     const { pennon } = acceptance
     assert.equal(await client.getBooleanValue('local-prop', false, { targetingKey: 'bob' }), false)

@@ -132,23 +132,23 @@ describe('@posthog/cli 0.18.3', () => {
     await refuse(dataRefusals)
   })
 
-  it('works on flags', async () => {
+  it('manages flags', async () => {
     await take(flagSteps)
     await refuse(flagRefusals)
     await take(flagEndings)
   })
 
-  it('works on persons and cohorts', async () => {
+  it('manages persons and cohorts', async () => {
     await take(personSteps)
     await refuse(personRefusals)
   })
 
-  it('works on experiments', async () => {
+  it('manages experiments', async () => {
     await take(experimentSteps)
     await refuse(experimentRefusals)
   })
 
-  it('works on early access features and surveys', async () => {
+  it('manages early access features and surveys', async () => {
     await take(featureSteps)
     await take(surveySteps)
     const properties = { $survey_id: seen['survey-create'].id }
@@ -172,7 +172,7 @@ describe('@posthog/cli 0.18.3', () => {
     await take(erasureSteps)
   })
 
-  it('gets errors from all other tools that can be called without arguments', async t => {
+  it('gets an error from every unsupported tool that can be called without arguments', async t => {
     const others = names.filter(name => !driven.has(name) && !localTools.includes(name))
     const answered: string[] = []
     for (const name of others)

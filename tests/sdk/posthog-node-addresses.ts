@@ -59,7 +59,7 @@ function addressSuites(acceptanceOf: () => Acceptance): void {
     })
     after(() => client.shutdown())
 
-    it('reads a flag from the array that /decide/ returns without a version, and gets its calls stored', async () => {
+    it('reads a flag from the array that an unversioned /decide/ returns, and gets its flag calls stored', async () => {
       const id = 'node-1.3.0'
       assert.equal(await client.isFeatureEnabled('bool-on', id), true)
       assert.equal(await client.isFeatureEnabled('multi', id), true)
@@ -142,7 +142,7 @@ function addressSuites(acceptanceOf: () => Acceptance): void {
     })
   })
 
-  describe('posthog-node 5.17.4, which asks /flags/ for the configuration as well', () => {
+  describe('posthog-node 5.17.4, which also asks /flags/ for the configuration', () => {
     let PostHog: new (key: string, options: object) => Client
     before(async () => {
       PostHog = (await import('posthog-node-5-17' as string)).PostHog

@@ -155,7 +155,7 @@ for (const sdk of sdks) {
       })
     })
 
-    it('stores events with flag values, calls of flags, persons, aliases and groups as they were sent', async () => {
+    it('gets events with flag values, flag calls, persons, aliases and groups stored as they were sent', async () => {
       const [id, alias] = [me('sender'), me('alias')]
       const timestamp = new Date('2026-01-02T03:04:05.678Z')
       await withClient({}, async client => {
@@ -296,7 +296,7 @@ for (const sdk of sdks) {
       assert.equal(new Set(ids).size, 1_000)
     })
 
-    it('gets a batch that was answered 503 stored once', async () => {
+    it('resends a batch after a 503, and the batch is stored once', async () => {
       acceptance.proxy.take()
       acceptance.proxy.answerNext('/batch', [
         { status: 503, headers: { 'retry-after': '1' }, body: '{"type":"server_error","code":"transient_error"}' },

@@ -125,13 +125,13 @@ for (const sdk of sdks) {
       assert.ok(live.every(({ historical_migration }) => !historical_migration))
     })
 
-    it('gets only 200 or 304 and logs no warning', () => {
+    it('gets only 200 or 304 with a valid key, and logs no warning', () => {
       assert.deepEqual(seen.complaints, [])
       const statuses = acceptance.proxy.exchanges.map(({ status }) => status)
       assert.deepEqual([...new Set(statuses)].toSorted(), sdk.revalidates ? [200, 304, 401] : [200, 401])
     })
 
-    it('learns that a key is wrong, and none of its events are stored', async () => {
+    it('learns that a key is wrong, and no event sent with that key is stored', async () => {
       assert.equal(seen.stranger, null)
       assert.ok(seen.refusals.length > 0)
       assert.deepEqual(await storedEvents(acceptance.pennon, `${prefix}stranger`), [])
@@ -139,7 +139,7 @@ for (const sdk of sdks) {
   })
 }
 
-it('posthog-python waits for the time that a 503 requests, and its event is stored once', async () => {
+it('posthog-python waits for the Retry-After of a 503, and the event is stored once', async () => {
   const { pennon, proxy } = acceptance
   proxy.take()
   proxy.answerNext('/batch', [{ status: 503, headers: { 'retry-after': '2' }, body: '{"type":"server_error"}' }])
@@ -166,7 +166,7 @@ print(time.monotonic() - began)
   )
 })
 
-it('posthog-python reads typed values, and reports the rules and one exposure of an experiment', async () => {
+it('posthog-python reads typed values, and reports which rule decided, and one exposure of an experiment', async () => {
   const { pennon, proxy } = acceptance
   await createTypedFlags(pennon)
   proxy.take()

@@ -153,7 +153,7 @@ test('passes', () => { const child = spawn('sleep', ['601'], { detached: true, s
     await eventually(() => !isAlive(Number(readFileSync(join(folder, 'pid'), 'utf8'))))
   })
 
-  it('an instance is stopped before its folder is removed, whatever threw before', async t => {
+  it('an instance is stopped before its folder is removed, even if the test has thrown an error', async t => {
     const folder = tempDir(t)
     const support = new URL('.', import.meta.url).href
     const { exitCode, output } = await runFile(

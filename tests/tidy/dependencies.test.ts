@@ -5,7 +5,7 @@ import { describe, it } from 'node:test'
 
 // `npm start` installs no development dependencies, so everything that the program loads must be a normal dependency.
 describe('packages', () => {
-  it('are installed by a start if the program loads them', () => {
+  it('that the program loads are among those that a start installs', () => {
     const { dependencies, optionalDependencies } = JSON.parse(readFileSync('package.json', 'utf8'))
     const installed = new Set(Object.keys({ ...dependencies, ...optionalDependencies }))
     const files = globSync('{src,bin}/**/*.{ts,js}').filter(file => !file.endsWith('.test.ts'))
@@ -27,7 +27,7 @@ describe('packages', () => {
 
   // A file with a static import of a missing package cannot be loaded. So code checks for the package first, and then
   // imports it dynamically.
-  it('are reached only by dynamic imports if they may be absent', () => {
+  it('that may be absent are imported only dynamically', () => {
     const { optionalDependencies } = JSON.parse(readFileSync('package.json', 'utf8'))
     const files = globSync('{src,bin}/**/*.{ts,js}').filter(file => !file.endsWith('.test.ts'))
     const imports = new Map(
@@ -52,7 +52,7 @@ describe('packages', () => {
   })
 
   // npm checks the packages against these hashes. docs/decisions/0031 says why some have none.
-  it('have a hash in the lock file, except for those that the registry did not have for other platforms', () => {
+  it('have a hash in the lock file, except for some that are only for other platforms', () => {
     const { '': _, ...packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')).packages as Record<
       string,
       Locked

@@ -371,7 +371,7 @@ describe('the import graph', () => {
     )
   })
 
-  it('has no edge between modules of an area that their table forbids', () => {
+  it('has no edge between modules of one area that the area’s table of modules forbids', () => {
     const forbidden = arrows.filter(({ from, to }) => {
       const [source, target] = [findModule(from), findModule(to)]
       if (source === target || areaOf(from) !== areaOf(to)) return false

@@ -57,7 +57,7 @@ testMigration('the migration to the activity log', 20, migrated => {
     }
   })
 
-  it('each migrated version of a flag becomes an activity entry, in the order of their times', async t => {
+  it('each migrated flag version becomes an activity entry, and the entries are in order of time', async t => {
     const label = oddLabels[1]!
     const version = (flagId: number, version: number, changedBy: string | null, atMs: number, deleted = false) =>
       [

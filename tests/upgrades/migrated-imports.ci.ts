@@ -41,7 +41,7 @@ testMigration('the migration to undoing by events', 21, migrated => {
     await assert.rejects(query('SELECT * FROM import_image'))
   })
 
-  it('each migrated job knows when its publishing began', async t => {
+  it('each migrated import job has the time at which its publishing began', async t => {
     const day = { public_id: null, implicit_day: '2026-11-01', published_at: 30 }
     const { store } = await migrated(t, [
       jobRow(2, 'published', null, { published_at: 30 }),
@@ -59,7 +59,7 @@ testMigration('the migration to undoing by events', 21, migrated => {
     )
   })
 
-  it('a job that was partly undone continues with a step that exists, and says that the rest stays', async t => {
+  it('a partly undone job continues with a step that still exists, and reports that the rest is not undone', async t => {
     const published = { published_at: 30 }
     const steps = ['draining', 'rows', 'undo_merges', 'undo_persons', 'undo_groups', 'clearing']
     const { store } = await migrated(t, [

@@ -56,7 +56,7 @@ describe('data from a version before the first migration', () => {
     }
   })
 
-  it('is refused if it is in a ClickHouse of CLICKHOUSE_URL, and its tables stay unchanged', async t => {
+  it('is refused if it is in the ClickHouse at CLICKHOUSE_URL, and its tables stay unchanged', async t => {
     const engine = await startEngine()
     t.after(() => engine.stop())
     const clients = createClickHouseClients({ endpoint: engine.endpoint, queryTimeoutSeconds: 8 })

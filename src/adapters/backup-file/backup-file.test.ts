@@ -33,7 +33,7 @@ async function aBackup(t: TestContext) {
 }
 
 describe('a backup file', () => {
-  it('unpacks to the same content that was packed, and only its owner may read it', async t => {
+  it('unpacks to the content that was put into it, and is readable only by its owner', async t => {
     const { path, target } = await aBackup(t)
     assert.equal(statSync(path).mode & 0o777, 0o600)
     assert.deepEqual(await unpackBackup(path, target), ['backup.json', 'state.db', longName])
@@ -49,7 +49,7 @@ describe('a backup file', () => {
     assert.equal(told, ['backup.json', 'state.db', longName].map(name => `${name}: OK\n`).join(''))
   })
 
-  it('is refused, with the name of the file inside it, if any one of its bytes has changed', async t => {
+  it('is refused if any of its bytes has changed, with the name of the damaged file inside it', async t => {
     const { folder, path } = await aBackup(t)
     const whole = readFileSync(path)
     const stateAt = 2 * blockBytes
@@ -67,7 +67,7 @@ describe('a backup file', () => {
     }
   })
 
-  it('is refused if it was truncated, wherever it ends', async t => {
+  it('is refused if it was truncated at any point', async t => {
     const { folder, path } = await aBackup(t)
     const whole = readFileSync(path)
     for (const length of [0, 100, blockBytes, 1_000_000, whole.length - 2 * blockBytes])
@@ -77,7 +77,7 @@ describe('a backup file', () => {
     await assertRefused(folder, withoutSums, /it has no SHA256SUMS/)
   })
 
-  it('never writes outside the folder that it is unpacked in', async t => {
+  it('is refused if the name of a file inside it leads out of the target folder or is not allowed', async t => {
     const folder = folderOf(t)
     for (const name of [
       '../state.db',
@@ -94,13 +94,13 @@ describe('a backup file', () => {
       await assertRefused(folder, Buffer.concat([headerOf(name), Buffer.alloc(1024)]), /contains/)
   })
 
-  it('has no links, folders or devices in it', async t => {
+  it('is refused if it contains links, folders or devices', async t => {
     const folder = folderOf(t)
     for (const type of ['1', '2', '3', '5', 'L', 'x'])
       await assertRefused(folder, Buffer.concat([headerOf('log', type), Buffer.alloc(1024)]), /damaged/)
   })
 
-  it('can be unpacked with every file name that it accepts', async t => {
+  it('can be unpacked with every file name that its writer accepts', async t => {
     const folder = folderOf(t)
     const [path, target] = [join(folder, 'b.tar'), join(folder, 'out')]
     mkdirSync(target)
@@ -121,7 +121,7 @@ describe('a backup file', () => {
 })
 
 describe('the header of a file in a tar', () => {
-  it('keeps names of up to 255 characters and sizes beyond 8 GiB', () => {
+  it('can hold names of up to 255 characters and sizes beyond 8 GiB', () => {
     for (const header of [
       { name: 'a', size: 0 },
       { name: longName, size: 8 ** 11 - 1 },

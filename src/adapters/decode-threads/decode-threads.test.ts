@@ -49,7 +49,7 @@ function startThreads(t: TestContext, over: Partial<DecodeThreadsOptions<Jobs>> 
 }
 
 describe('decode threads', () => {
-  it('answer each kind of job with its own handler, and return the result type of that kind', async t => {
+  it('run each kind of job with its own handler, and return the result type of that kind', async t => {
     interface Kinds {
       readonly add: readonly [readonly number[], number]
       readonly shout: readonly [string, { readonly text: string }]
@@ -114,7 +114,7 @@ describe('decode threads', () => {
     const passed = ['urgent 0', 'urgent 1', 'urgent 2', 'urgent 3']
     assert.deepEqual(done, ['other 0', ...passed, 'other 1', 'urgent 4', 'urgent 5', 'other 2'])
   })
-  it('let senders take turns, and when the queue is full refuse jobs of the sender with the most', async t => {
+  it('let senders take turns, and refuse jobs of the sender with the most jobs when the queue is full', async t => {
     const { threads } = startThreads(t, {
       queuedJobCountMax: 4,
       senderOf: ({ job }) => ({ sender: 'by' in job ? job.by : '' }),

@@ -24,7 +24,7 @@ describe('encryption keys', () => {
     assert.deepEqual((await keysIn(folder).findKey([...ids][0]!))?.bytes.length, 32)
   })
 
-  it('in the settings are preferred to the file, which can still decrypt older data', async t => {
+  it('from the settings take precedence over those in the file, which can still decrypt older data', async t => {
     const folder = tempDir(t)
     const fromFile = await keysIn(folder).getCurrentKey()
     const keys = keysIn(folder, { given: [hex('1'), hex('2')] })
@@ -44,7 +44,7 @@ describe('encryption keys', () => {
     assert.deepEqual(await early.findKey(made.value.id), made.value)
   })
 
-  it('are not generated where that is not allowed, and a file without a key is refused unchanged', async t => {
+  it('are not generated where that is not allowed, and a file that contains no key is refused', async t => {
     const folder = tempDir(t)
     assert.deepEqual(await keysIn(folder, { missingKeyReason: 'not here' }).getCurrentKey(), {
       ok: false,

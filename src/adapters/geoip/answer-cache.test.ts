@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { cacheAnswers } from './answer-cache.ts'
 
 describe('the cache of answers', () => {
-  it('calls the function once per text, even if the answer is null or undefined', () => {
+  it('calls the wrapped function once per text, even if the result is null or undefined', () => {
     const asked: string[] = []
     const ask = cacheAnswers(text => {
       asked.push(text)

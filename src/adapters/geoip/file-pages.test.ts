@@ -15,7 +15,7 @@ function aFile(t: Parameters<typeof tempDir>[0], bytes: Uint8Array): string {
 }
 
 describe('FilePages', () => {
-  it('reads the file’s bytes within and across pages, however few pages it holds', t => {
+  it('reads the file’s bytes within and across pages, however few pages it holds in memory', t => {
     const random = seededRandom(20_261_121)
     const content = Buffer.from(Array.from({ length: 10 * pageBytes + 17 }, () => Math.floor(random() * 128)))
     for (const heldPages of [1, 3, 100]) {

@@ -85,7 +85,7 @@ describe('MmdbFile', () => {
     }
   })
 
-  it('tells the type of the database and when it was built', t => {
+  it('reports the type and the build time of the database', t => {
     const file = openBytes(
       t,
       writeMmdb({ ipVersion: 4, databaseType: 'GeoIP2-City', buildEpoch: 1_700_000_000, networks: [] }),

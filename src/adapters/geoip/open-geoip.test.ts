@@ -61,7 +61,7 @@ describe('openGeoipFile', () => {
     assert.deepEqual([lookUp('84.209.1.1'), lookUp('10.0.0.1')], [null, null])
   })
 
-  it('does not look at a private address, whatever the file says', t => {
+  it('finds no location for a private address, even if the file has one', t => {
     const opened = openWritten(t, { ipVersion: 4, networks: [[[0], 1, { country_code: 'NO' }]] })
     assert.ok(opened.ok)
     assert.deepEqual(

@@ -100,7 +100,7 @@ it('a list is bounded in bytes, in pages of objects and in empty pages', async t
   }
 })
 
-it('an endless answer is aborted, whether it is a list or an error', async t => {
+it('an endless response of the storage is aborted, whether it is a list or an error', async t => {
   let sent = 0
   const server = createServer((request, response) => {
     response.statusCode = request.url!.includes('list-type') ? 200 : 404

@@ -127,7 +127,7 @@ describe('batched look-ups', () => {
     assert.equal((await Promise.allSettled([...others, ...late])).length, 2_003)
   })
 
-  it('of the project with the most waiting are refused, latest first, when too many wait', async () => {
+  it('of the project with the most waiting look-ups are refused, latest first, when too many are waiting', async () => {
     const { asked, find } = manualStore(1)
     const first = find('first')
     await nextTurn()

@@ -41,7 +41,7 @@ describe('failures of PostgreSQL', () => {
     assert.equal(toPostgresPortError(known), known)
   })
 
-  it('distinguish a server that is gone from one that takes too long', () => {
+  it('distinguish an unavailable server from one that takes too long', () => {
     for (const message of [
       'Connection terminated unexpectedly',
       'Client has encountered a connection error and is not queryable',

@@ -38,7 +38,7 @@ describe('the PostgreSQL schema of the state', () => {
       )
   })
 
-  it('is the one on the search path of the URL, if that has one', () => {
+  it('is taken from the search path in the URL, if there is one', () => {
     const url = 'postgres://u:p@h/d?options=-c%20search_path%3Dmine'
     assert.equal(addSearchPath(url, null), url)
     assert.deepEqual(chooseSchema('mine', null, []), { schema: 'mine', isMade: false, hasState: false })

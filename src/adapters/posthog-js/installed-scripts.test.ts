@@ -16,7 +16,7 @@ describe('openInstalledScripts', () => {
     assert.equal((await scripts.findScript('array.js'))!.hash, array.hash)
   })
 
-  it('has every script of the package byte for byte, by the hashes that its publisher lists', async () => {
+  it('provides every script of the package byte for byte, as the publisher’s hashes confirm', async () => {
     const list = new URL('integrity.json', import.meta.resolve('posthog-js'))
     const { files } = JSON.parse(readFileSync(list, 'utf8')) as { files: Record<string, string> }
     const scripts = openInstalledScripts()
@@ -42,7 +42,7 @@ describe('openInstalledScripts', () => {
     assert.equal(new Set(packed).size, 1)
   })
 
-  it('sends scripts beyond its limit and source maps uncompressed, and keeps no compressed copy of them', async () => {
+  it('provides no compressed copy of source maps, or of scripts that exceed its cache limit', async () => {
     const scripts = openInstalledScripts({ keptBytesMax: 5_000 })
     assert.notEqual(await (await scripts.findScript('loader.js'))!.readCompressed('gzip'), null)
     assert.equal(await (await scripts.findScript('array.js'))!.readCompressed('gzip'), null)

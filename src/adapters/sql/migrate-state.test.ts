@@ -68,7 +68,7 @@ test('migrations are numbered without gaps, and each has statements for both SQL
   }
 })
 
-test('a migrated state is logged with the way back; a new or unchanged state is not logged', () => {
+test('a migration of the state is logged with the way to undo it; a new or unchanged state is not logged', () => {
   const lines: string[] = []
   const logger = createLogger({ level: 'info', process: 'serve' }, { write: line => void lines.push(line) })
   const copy = 'state.db.before-0021'

@@ -6,7 +6,7 @@ import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { DiskSpace } from './disk-space.ts'
 import { embeddedStreamNames } from './embedded-streams.ts'
 
-describe('space for the log', () => {
+describe('DiskSpace', () => {
   it('names the exceeded limit in a refusal: the log’s, the disk’s, or both', t => {
     const folder = logFolder(t)
     const refusal = (logBytesMax: number, minFreeBytes: number) =>
@@ -21,7 +21,7 @@ describe('space for the log', () => {
     assert.match(refusal(10, beyond)!, /PENNON_LOG_MAX_BYTES.* and .*PENNON_MIN_FREE_BYTES/)
   })
 
-  it('shrinks by the number of bytes written', t => {
+  it('deducts the bytes written', t => {
     const folder = logFolder(t)
     const space = new DiskSpace({ folder, logBytesMax: 1_000, minFreeBytes: 0 })
     assert.equal(space.refusal(600), null)

@@ -95,7 +95,7 @@ describe('the id of a log', () => {
     assert.equal(hasLogSegments(folder), true)
   })
 
-  it('is an error if the file contains no id', t => {
+  it('causes an error if it is missing from its file', t => {
     const folder = tempDir(t)
     writeFileSync(join(folder, 'identity'), '')
     assert.throws(() => readLogIdentity(folder), /identity does not contain the id of a log/)

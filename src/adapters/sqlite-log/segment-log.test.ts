@@ -191,7 +191,7 @@ describe('a log of segments', () => {
     await untilTaken(writer, 'import')
   })
 
-  it('returns the same records after complete segments were packed, from any offset and with any limits', async t => {
+  it('returns the same records after complete segments were compressed, from any offset and with any limits', async t => {
     let nowMs = 1_000
     const { writer, reader } = await opened(t, { nowMs: () => nowMs, segmentBytesMax: 200_000 })
     const events = Array.from({ length: 120 }, (_, n) => padded(n, n % 7 === 0 ? 40_000 : 500))

@@ -58,7 +58,7 @@ describe('sqlite-log reader', () => {
     assert.equal(distinctIds(behind)[0], `person-${segments[2]!.firstOffset}`)
   })
 
-  it('deletes an unreadable segment once the position has passed it', async t => {
+  it('deletes an old unreadable segment that lies before the given offset', async t => {
     const folder = tempDir(t)
     const segments = await filledStream(t, folder)
     writeFileSync(segments[0]!.path, Buffer.alloc(40_000, 7))
@@ -97,7 +97,7 @@ describe('sqlite-log reader', () => {
     await assert.rejects(reader.read('main', 0, { recordCountMax: 9, bytesMax: 1e6 }), { code: 'corrupt' })
   })
 
-  it('skips nothing when a listing missed a segment that was created during it', async t => {
+  it('skips nothing when a folder listing missed a segment that was created during the listing', async t => {
     const folder = tempDir(t)
     const [first, second, third] = await filledStream(t, folder)
     let listingCount = 0

@@ -57,7 +57,7 @@ describe('sqlite-log writer', () => {
     assert.deepEqual(await eventually(() => offsets().length > 1 && offsets()), [0, 1])
   })
 
-  it('does not end a segment that another process began after a clock change, however long it is idle itself', async t => {
+  it('does not end a segment that another process began after a clock change, even after a long idle time', async t => {
     const hourMs = 3_600_000
     const leaves = async (setMs: number) => {
       let nowMs = 1_790_000_000_000
@@ -213,7 +213,7 @@ describe('sqlite-log writer', () => {
     assert.deepEqual(distinctIds(await readAll(openedReader(t, folder), 'main', 100)), ['person-1', 'person-5'])
   })
 
-  it('reports a full disk even without appends, and cannot be opened on a bad folder', async t => {
+  it('reports a full disk, and cannot be opened if a file is in the place of a folder', async t => {
     const { writer } = await openedWriter(t, { minFreeBytes: Number.MAX_SAFE_INTEGER })
     await assert.rejects(writer.append('live', encodedEvents([aCapturedEvent(1)])), { code: 'full', retryable: false })
     assert.equal(writer.getCondition().state, 'full')
@@ -314,7 +314,7 @@ describe('sqlite-log writer', () => {
     })
   }
 
-  it('creates the next segment if the process died after closing one for good', async t => {
+  it('creates the next segment if the process died after completing the newest one', async t => {
     const folder = tempDir(t)
     await filledStream(t, folder)
     const newest = listSegments(join(folder, 'main')).at(-1)!
@@ -348,7 +348,7 @@ describe('sqlite-log writer', () => {
     )
   })
 
-  it('keeps the segment of the first of two processes that create it', t => {
+  it('keeps a segment unchanged when a second process tries to create the same one', t => {
     const folder = tempDir(t)
     const one = createSegment(folder, 40)
     const db = new Database(one.path)

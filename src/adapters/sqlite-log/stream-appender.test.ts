@@ -13,9 +13,9 @@ import { StreamMark } from './stream-mark.ts'
 
 // Several fronts append to one stream. An idle front keeps open the segment that was newest at its last append.
 
-describe('a stream appender next to another process', () => {
-  for (const what of ['packed', 'deleted'] as const) {
-    it(`appends after the other process ended the segment that both had open, and which was then ${what}`, async t => {
+describe('a stream appender whose stream another process also appends to', () => {
+  for (const what of ['compressed', 'deleted'] as const) {
+    it(`continues after the other process ended their shared segment, which was then ${what}`, async t => {
       const { streamFolder, still, completeAndTakeAway, reader } = await twoAppenders(t)
       await completeAndTakeAway(what)
       still.check()
@@ -25,7 +25,7 @@ describe('a stream appender next to another process', () => {
       assert.equal(listSegments(streamFolder).at(-1)?.firstOffset, 4)
     })
 
-    it(`appends after the other process’s records even without a check, once complete segments were ${what}`, async t => {
+    it(`appends after the other process’s records, even without a check after complete segments were ${what}`, async t => {
       const { still, completeAndTakeAway, reader, gaps } = await twoAppenders(t)
       await completeAndTakeAway(what)
       assert.equal(appendTo(still, 9), 4)
@@ -127,7 +127,7 @@ describe('a segment that has become old', () => {
   const append = (appender: StreamAppender, n: number, nowMs: number) =>
     appender.append([encodedEvents([aCapturedEvent(n)]).bytes], nowMs)
 
-  it('takes no more appends and is ended once, even without appends', t => {
+  it('accepts no more appends, and is ended once, even if no append arrives', t => {
     const { open, offsets } = appenders(t)
     const [one, other] = [open(), open()]
     append(one, 0, startMs)
@@ -175,9 +175,9 @@ async function twoAppenders(t: TestContext, segmentBytesMax = 1) {
   const reader = openedReader(t, folder)
   return {
     ...{ streamFolder, gaps, damages, still, other, open, reader },
-    completeAndTakeAway: async (what: 'packed' | 'deleted') => {
+    completeAndTakeAway: async (what: 'compressed' | 'deleted') => {
       for (const n of [1, 2, 3]) appendTo(other, n)
-      if (what === 'packed') await reader.compressSegments(new AbortController().signal)
+      if (what === 'compressed') await reader.compressSegments(new AbortController().signal)
       else await reader.deleteBefore('main', 3, Number.POSITIVE_INFINITY)
       assert.ok(listSegments(streamFolder).every(({ form, firstOffset }) => form !== 'plain' || firstOffset === 3))
     },

@@ -101,7 +101,7 @@ describe('a state whose schema changes', () => {
     assert.equal(markOf(join(folder, `state.db.before-${third}`)), 73)
   })
 
-  it('is copied again by the next upgrade if one was interrupted after its last step', async t => {
+  it('is copied again by the next upgrade if the previous upgrade was interrupted after its last step', async t => {
     const folder = await stateOf(t, 2)
     setMark(folder, 75)
     copyFileSync(stateFilePath(folder), join(folder, `state.db.before-${third}.upgrading`))
@@ -117,7 +117,7 @@ describe('a state whose schema changes', () => {
     assert.equal(markOf(join(folder, fourth)), 76)
   })
 
-  it('has the partial copies of killed upgrades removed', async t => {
+  it('is cleared of the partial copies that killed upgrades left', async t => {
     const folder = await stateOf(t, 2)
     for (const suffix of ['', '-journal'])
       writeFileSync(join(folder, `state.db.before-${third}.upgrading.7.draft${suffix}`), 'half')

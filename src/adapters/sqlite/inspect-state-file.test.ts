@@ -10,7 +10,7 @@ import { openStateForWriting } from './open-sqlite.ts'
 import { openSqliteChunkStore } from './sqlite-chunk-store.ts'
 import { openSqliteManagementStore } from './sqlite-management-store.ts'
 
-it('the offset before which every record of a stream is processed is found in the state, for backups of the log', async t => {
+it('for backups of the log, the state shows the offset before which every record of a stream is processed', async t => {
   const dataFolder = tempDir(t)
   await migrateSqlite(dataFolder)
   const chunks = openSqliteChunkStore({ dataFolder })

@@ -14,7 +14,7 @@ import { personUuid } from '#core/persons/person-uuid.ts'
 import { aChange } from '../../../tests/support/values.ts'
 import { createSqliteKysely } from './kysely-on-sqlite.ts'
 
-test('a page of the activity log is read by an index, and the entries of one item by the index of items', async t => {
+test('a page of the activity log is read through an index, and the entries of one item through an index on items', async t => {
   const { texts, db, planOf } = await openTraced(t)
   const queries = createActivityQueries(db)
   const item = { kind: 'cohort', projectId: 1, itemId: '7', itemName: 'Beta' } as const

@@ -7,7 +7,7 @@ import { migrateSqlite } from './kysely-on-sqlite.ts'
 import { openStateForWriting } from './open-sqlite.ts'
 import { openDefinitionLoader, openSqliteManagementStore } from './sqlite-management-store.ts'
 
-it('loading definitions does not parse rows of flags or cohorts that the caller holds, however many there are', async t => {
+it('loading definitions does not parse rows of flags or cohorts that the caller already has, however many', async t => {
   const { management, loader, database } = await openProject(t)
   for (let id = 1; id <= 40; id++) await management.createFlag(aNewFlag({ key: `f${id}` }), aChange())
   for (let id = 1; id <= 3; id++) await management.createCohort(aNewCohort(), aChange(), {})

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 
 const module = fileURLToPath(new URL('./open-files.ts', import.meta.url))
 
-describe('the limit of open files', () => {
+describe('the limit on open files', () => {
   for (const limit of ['700', '1024'])
     it(`is the limit with which the process was started: ${limit}`, () => {
       const program = `import(process.argv[1]).then(m => console.log(m.readOpenFilesMax()))`

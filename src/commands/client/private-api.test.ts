@@ -27,7 +27,7 @@ async function failureOf(asked: Promise<unknown>): Promise<ClientError> {
 }
 
 describe('the client of the private API', () => {
-  it('says at which address no instance answers, and how to name another', async () => {
+  it('says at which address no instance answers, and how to give another address', async () => {
     const api = new PrivateApi({ instance: 'http://127.0.0.1:1', personalKey: 'k', project: '1' })
     const { message, exitCode } = await failureOf(api.get('/x/'))
     assert.match(message, /^No instance answers at http:\/\/127\.0\.0\.1:1 \(.+\)\. Start one .* --host\.$/)

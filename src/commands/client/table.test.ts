@@ -103,7 +103,7 @@ describe('a one-line chart', () => {
 })
 
 describe('text that is made printable', () => {
-  it('never moves the cursor, reverses the line, or breaks it', () => {
+  it('never moves the cursor, and never reverses or breaks the line', () => {
     assert.equal(
       toPrintable('a\u001b[2J\r\n\u0085\u2028\u202e\ud800\u200d'),
       'a\\u001b[2J\\u000d\\u000a\\u0085\\u2028\\u202e\\ud800\\u200d',

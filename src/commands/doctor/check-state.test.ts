@@ -7,7 +7,7 @@ import { toTrustedTimeFinding } from './check-state.ts'
 const atMs = Date.parse('2026-11-27T12:00:00Z')
 const hourMs = 3_600_000
 
-describe('the result of pennon doctor’s check of deletion by age', () => {
+describe('pennon doctor’s check of deletion by age', () => {
   const cases: readonly {
     readonly of: string
     readonly time: TrustedTime | null
@@ -43,7 +43,7 @@ describe('the result of pennon doctor’s check of deletion by age', () => {
     },
   ]
   for (const { of, time, found, isWarning } of cases)
-    it(`is good for ${of}`, () => {
+    it(`has a good result for ${of}`, () => {
       const finding = toTrustedTimeFinding(time)
       assert.match(finding.found, found)
       assert.equal(finding.isGood, true)

@@ -10,8 +10,8 @@ import { planRollout } from './roll-out.ts'
 const everyone = { properties: [], rollout_percentage: 100 }
 const pro = { properties: [{ type: 'person', key: 'plan', operator: 'exact', value: 'pro' }], rollout_percentage: 10 }
 
-describe('the lines about a change of a flag', () => {
-  it('name added and removed parts, but nothing that stays', () => {
+describe('the lines that describe a flag change', () => {
+  it('list added and removed parts, but nothing that stays the same', () => {
     const before = { active: true, archived: false, filters: { groups: [pro, pro] } }
     const after = { active: true, archived: false, filters: { groups: [everyone, pro, pro] } }
     assert.deepEqual(formatDiff(before, after, plainTerminal), ['+ everyone'])
@@ -29,7 +29,7 @@ describe('the lines about a change of a flag', () => {
     ])
   })
 
-  it('name the rules and the default of a flag with rules', () => {
+  it('list the rules and the default of a flag with rules', () => {
     const filters = { version: 2, return_type: 'number', default_value: 1, rules: [] }
     const after = { active: true, archived: false, filters }
     assert.deepEqual(formatDiff(null, after, plainTerminal), ['+ enabled', '+ else 1'])
@@ -84,7 +84,7 @@ describe('a new flag', () => {
 describe('a rollout', () => {
   const flag = { key: 'beta', version: 4, filters: { groups: [pro, everyone] } }
 
-  it('counts conditions from 1, and sends the version of the flag that was read', () => {
+  it('numbers conditions from 1, and sends the flag version that was read', () => {
     const { action, body } = planRollout(flag, '2.5 %', { condition: '2' })
     assert.deepEqual(
       [action, body],

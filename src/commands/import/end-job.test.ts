@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createStepReporter } from './end-job.ts'
 
-describe('the lines printed while the service publishes', () => {
-  it('name each step once, and again every 30 s while it lasts', () => {
+describe('the lines printed while the service publishes an import', () => {
+  it('show each step once, and again every 30 s while it lasts', () => {
     const lines: string[] = []
     let seconds = 0
     const report = createStepReporter('publish', {

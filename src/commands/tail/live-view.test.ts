@@ -72,7 +72,7 @@ describe('a single connection to a live view', () => {
     assert.deepEqual([stopping.kinds, stopping.isFinal, stopping.reason], [['ready', 'end'], false, 'stopping'])
   })
 
-  it('counts as lost when nothing arrives any more, and reports for how long', async t => {
+  it('counts as lost when nothing arrives any more, with the length of the silence', async t => {
     // The clock is read at the start, with each chunk, and at the end.
     const asked: number[] = []
     const monotonicNowMs = () => {

@@ -57,7 +57,7 @@ describe('a broken live view', () => {
     assert.deepEqual(pauses, [...firstMinute, 7_500, 15_000, 22_500, 22_500, 22_500, 22_500])
   })
 
-  it('counts the first minute from when the silence was noticed, and the gap from the last received byte', async () => {
+  it('measures the first minute from when the silence was noticed, but the outage from the last received byte', async () => {
     const away = Array.from({ length: 12 }, () => [null, cut] as const)
     const { reported, pauses } = await run([[60_000, { ...cut, silentMs: 45_000 }], ...away, [0, deleted]])
     assert.deepEqual(pauses.slice(-3), [3_750, 3_750, 3_750])

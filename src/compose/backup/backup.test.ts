@@ -52,7 +52,7 @@ describe('a backup', () => {
     assert.deepEqual([...found.values()], [['log/main/0000000000000000.db'], []])
   })
 
-  it('is made even if a killed backup left a draft that is named after the id of a process that runs now', async t => {
+  it('is made even if a killed backup left a draft whose name contains the id of a running process', async t => {
     const { file, backUpNow } = await instance(t)
     mkdirSync(`${file}.partial`)
     writeFileSync(join(`${file}.partial`, 'pid'), String(process.pid))

@@ -15,7 +15,7 @@ import { removeAbandonedFrozenFiles } from './freeze-event-store.ts'
 const lockModule = fileURLToPath(new URL('../../processes/data-lock.ts', import.meta.url))
 
 describe('frozen copies of event files', () => {
-  it('are removed when no backup runs, even if they are named after the id of a process that runs now', t => {
+  it('are removed when no backup runs, even if their names contain the id of a running process', t => {
     const { dataFolder, frozen } = withFreezes(t, `backup_${process.pid}`, 'backup_1', 'backup_0f3c')
     removeAbandonedFrozenFiles(dataFolder)
     assert.deepEqual(frozen(), [])

@@ -27,7 +27,7 @@ async function unread(t: TestContext, connections: Connections, answerBytes: num
   client.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
 }
 
-it('unread answers on the public port use no budget of a private API that has its own port', async t => {
+it('unread responses on the public port do not use up the budget of a private API that has its own port', async t => {
   const metrics = createMetrics()
   const trustedProxies = parseTrustedProxies('')
   assert.ok(trustedProxies.ok)

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { findModeDropReason, readVisitor, stripIdentifyingMembers } from './cookieless-event.ts'
 
 describe('the properties of an event that identify its visitor', () => {
-  it('are read however they are written, and of a repeated name the last one counts', () => {
+  it('are read however they are written, and the last one counts if a name is repeated', () => {
     const { facts } = readVisitor(
       '{"$ip":"1.1.1.1","\\u0024raw_user_agent" : "A \\"B\\" \\u00e9" ,"$host":7,"$timezone":["UTC"],"$ip":"2.2.2.2",' +
         '"$cookieless_extra":null,"deep":{"$host":"x"}}',
@@ -46,7 +46,7 @@ describe('the properties of an event that identify its visitor', () => {
   })
 })
 
-it('merges are dropped in every cookieless mode, $identify in the stateless mode, and all events if the mode is off', () => {
+it('every cookieless mode drops merges, stateless mode drops $identify, and mode off drops all cookieless events', () => {
   const names = ['$create_alias', '$merge_dangerously', '$identify', 'e']
   const drops = ([0, 1, 2] as const).map(mode => names.map(name => findModeDropReason(name, mode)))
   const [merge, off] = ['cookieless_unsupported_event', 'cookieless_team_disabled']

@@ -214,8 +214,8 @@ describe('6.6: $os_name', () => {
   })
 })
 
-describe('6.8: what the stored event contains', () => {
-  it('replaces an empty $ip with the address of the sender, and looks up only text', async () => {
+describe('6.8: preparing the stored event', () => {
+  it('replaces an empty $ip with the sender’s address, and looks up no location if $ip is not text', async () => {
     const world = aWorld({ geoip: { '203.0.113.7': { country_code: 'DE' } } })
     for (const $ip of [null, '', 0, false]) await world.apply(anEvent('e', 'ada', { $ip }, { ip: '203.0.113.7' }))
     for (const row of [0, 1, 2, 3])
@@ -227,7 +227,7 @@ describe('6.8: what the stored event contains', () => {
     assert.deepEqual([propertiesOf(world, 4).$ip, propertiesOf(world, 4).$geoip_country_code], [5, undefined])
   })
 
-  it('contains no sender address for an import, whatever its lane', async () => {
+  it('adds no sender address to an imported event, whatever its lane', async () => {
     const world = aWorld({ geoip: { '203.0.113.7': { country_code: 'DE' } } })
     const flagged = { historicalMigration: true, importJobId: 1, lane: 'error_tracking' as const, ip: '203.0.113.7' }
     await world.apply(anEvent('$exception', 'ada', { $exception_type: 'E' }, flagged))
@@ -264,7 +264,7 @@ describe('6.8: what the stored event contains', () => {
     assert.equal(String(warnings[3]?.details.sessionId).length, 200)
   })
 
-  it('is stored as a reject if it grew beyond the limit, but its person is still written', async () => {
+  it('stores an event that grew beyond the limit as a reject, but still writes its person', async () => {
     const world = aWorld()
     for (const key of ['one', 'two']) await world.apply(anEvent('e', 'ada', { $set: { [key]: 'b'.repeat(300_000) } }))
     const event = anEvent('e', 'ada', { $set: { n: 1 }, text: 't'.repeat(eventBytesMax - 600_000) })

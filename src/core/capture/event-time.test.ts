@@ -23,41 +23,41 @@ function timeOf(over: Partial<EventTimeInput>): string {
   return time.ok ? new Date(time.value).toISOString() : time.error
 }
 
-describe('resolveEventTime of a live event', () => {
+describe('resolveEventTime for a live event', () => {
   it('keeps a time exactly 23 h ahead, and replaces a time 1 ms later with the time of receipt', () => {
     assert.equal(timeOf({ timestamp: '2025-07-02T10:00:00.000Z' }), '2025-07-02T10:00:00.000Z')
     assert.equal(timeOf({ timestamp: '2025-07-02T10:00:00.001Z' }), '2025-07-01T11:00:00.000Z')
     assert.equal(timeOf({ offsetMs: -25 * hourMs }), '2025-07-01T11:00:00.000Z')
   })
-  it('applies the limit on the future after the correction', () => {
+  it('applies the limit on future times after correcting the client clock', () => {
     const aDayFast = receivedAtMs + 24 * hourMs
     assert.equal(timeOf({ timestamp: '2025-07-02T11:00:00Z', sentAtMs: aDayFast }), '2025-07-01T11:00:00.000Z')
     assert.equal(timeOf({ timestamp: '2025-07-02T10:30:00Z', sentAtMs: aDayFast }), '2025-07-01T10:30:00.000Z')
   })
-  it('is the time of receipt for text that cannot be read or cannot be stored', () => {
+  it('returns the time of receipt for text that cannot be read or cannot be stored', () => {
     for (const timestamp of ['soon', '1899-12-31T23:59:59Z', '2300-01-01T00:00:00Z']) {
       assert.equal(timeOf({ timestamp }), '2025-07-01T11:00:00.000Z')
     }
     assert.equal(timeOf({ timestamp: '1900-01-01T00:00:00Z' }), '1900-01-01T00:00:00.000Z')
   })
-  it('is 1970 if its UTC offset moves it before the year 0, and the time of receipt if it is otherwise before 1900', () => {
+  it('returns 1970 if the offset leads to before the year 0, and the time of receipt for other times before 1900', () => {
     assert.equal(timeOf({ offsetMs: 1e15 }), '1970-01-01T00:00:00.000Z')
     assert.equal(timeOf({ offsetMs: 9e18 }), '1970-01-01T00:00:00.000Z')
     assert.equal(timeOf({ offsetMs: 1000 * 365 * 24 * hourMs }), '2025-07-01T11:00:00.000Z')
   })
 })
 
-describe('resolveEventTime of a historical migration', () => {
+describe('resolveEventTime for a historical migration', () => {
   const historicalMigration = true
-  it('is kept as written: neither the send time nor the offset changes it', () => {
+  it('keeps the time as written: neither the send time nor the offset changes it', () => {
     const input = { timestamp: '2023-01-01T00:00:00Z', sentAtMs: receivedAtMs + 10_000, offsetMs: 5_000 }
     assert.equal(timeOf({ ...input, historicalMigration }), '2023-01-01T00:00:00.000Z')
   })
-  it('is the time of receipt if it is missing or more than 23 h ahead', () => {
+  it('returns the time of receipt if the time is missing or more than 23 h ahead', () => {
     assert.equal(timeOf({ timestamp: '2025-07-02T10:00:01Z', historicalMigration }), '2025-07-01T11:00:00.000Z')
     assert.equal(timeOf({ offsetMs: 5_000, historicalMigration }), '2025-07-01T11:00:00.000Z')
   })
-  it('is refused for unreadable text, empty text and times that cannot be stored', () => {
+  it('refuses unreadable text, empty text and times that cannot be stored', () => {
     for (const timestamp of ['soon', '', '1899-12-31T23:59:59Z', '2300-01-01T00:00:00Z']) {
       assert.equal(timeOf({ timestamp, historicalMigration }), 'timestamp_invalid')
     }
@@ -110,7 +110,7 @@ describe('resolveStrictEventTime', () => {
     assert.equal(strictTimeOf('2025-07-01t13:00:00.123456789+03:00'), '2025-07-01T10:00:00.123Z')
     assert.equal(strictTimeOf('2025-07-01 07:00:00-03:00'), '2025-07-01T10:00:00.000Z')
   })
-  it('is never before the earliest storable time, however wrong the client clock', () => {
+  it('never returns a time before the earliest storable one, however wrong the client clock is', () => {
     assert.equal(
       strictTimeOf('2025-07-01T10:00:00Z', { sentAtMs: Date.parse('9999-01-01T00:00:00Z') }),
       '1970-01-01T00:00:00.000Z',

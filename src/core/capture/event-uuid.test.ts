@@ -6,7 +6,7 @@ import { parseUuid } from '../events/uuid.ts'
 import { createEventUuid, createPooledRandomUint32 } from './event-uuid.ts'
 
 describe('createEventUuid', () => {
-  it('has the layout of a UUIDv7 that starts with the event time', () => {
+  it('returns a UUID with the layout of a UUIDv7, which starts with the event time', () => {
     const uuid = createEventUuid(0x0123_4567_89ab, () => 0xffff_ffff)
     assert.equal(uuid, '01234567-89ab-7fff-bfff-ffffffffffff')
     assert.equal(
@@ -14,7 +14,7 @@ describe('createEventUuid', () => {
       '01234567-89ab-7000-8000-000000000000',
     )
   })
-  it('counts times before 1970 as 1970', () => {
+  it('treats times before 1970 as 1970', () => {
     assert.equal(
       createEventUuid(-1, () => 0),
       '00000000-0000-7000-8000-000000000000',

@@ -147,7 +147,7 @@ describe('normalizeV1Event', () => {
     assert.ok(event.propertiesJson.includes('"n":1.0'))
   })
 
-  it('adds those values without parsing the properties again, however long they are', t => {
+  it('adds values from outside the properties without parsing the properties again, however long they are', t => {
     const list = `[${'0,'.repeat(200_000)}1.0]`
     const propertiesJson = `{"$lib":"mine","list":${list}}`
     const item = anItem({ propertiesJson })

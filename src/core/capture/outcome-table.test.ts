@@ -114,7 +114,7 @@ describe('removing unstored records from sequences of encoded records', () => {
     assert.equal(table.rejects!.recordCount, 1, 'rejects are not affected')
   })
 
-  it('gives up the buffer of a long sequence, so that it can be transferred to another thread', () => {
+  it('leaves a long sequence in a buffer of its own, which can be transferred to another thread', () => {
     const long = aCapturedEvent(2, { propertiesJson: `{"x":"${'y'.repeat(400_000)}"}` })
     const table = tableOf([aCapturedEvent(1), long])
     setOutcomeCode(table, 0, importOnlyCode)

@@ -84,7 +84,7 @@ describe('prepareEvents', () => {
     assert.equal(table.import, null)
   })
 
-  it('has a row for each item, and the records of bad items in the order in which they are found', () => {
+  it('returns a row for each item, and the records of bad items in the order in which they are found', () => {
     const performance = { kind: 'performance', uuid: 'p' } as const
     const table = aTable([bad, performance, anIncomingEvent(), fault], { isItemised: true })
     assert.deepEqual(outcomesOf(table), [

@@ -16,12 +16,12 @@ test('exceptions, AI events and survey responses have separate quotas, and every
     assert.equal(quotaResourceOf(name, no), 'events', name)
 })
 
-test('the surveys of a product tour are ordinary events', () => {
+test('survey responses within a product tour count as ordinary events', () => {
   assert.equal(quotaResourceOf('survey sent', yes), 'events')
   assert.equal(quotaResourceOf('$exception', yes), 'exceptions')
 })
 
-test('a product tour is found in the text of the properties, which may be long and is not parsed', t => {
+test('a product tour is recognized in the text of the properties, which may be long and is not parsed', t => {
   const parses = t.mock.method(JSON, 'parse').mock
   assert.equal(eventResourceOf('survey sent', '{"pr\\u00e9nom":"Zo\\u00e9","$product_tour\\u005fid":null}'), 'events')
   assert.equal(eventResourceOf('survey sent', '{"pr\\u00e9nom":"$product_tour_id"}'), 'survey_responses')

@@ -65,7 +65,7 @@ describe('the hash of a cookieless visitor', () => {
     assert.equal(hashIdentifiedVisitor(salt, base, 0), base)
   })
 
-  it('truncates user agents in the same way as posthog-js', () => {
+  it('uses a user agent that is truncated in the same way as by posthog-js', () => {
     assert.equal(truncateUserAgent('x'.repeat(1_000)), 'x'.repeat(1_000))
     assert.equal(truncateUserAgent('x'.repeat(1_001)), `${'x'.repeat(997)}...`)
   })

@@ -48,7 +48,7 @@ describe('the stored text of properties', () => {
     assert.equal(draft.json(), '{"b":3,"c":4}')
   })
 
-  it('means the same as an object with the same changes, whatever the keys', () => {
+  it('is equivalent to an object with the same changes, whatever the keys', () => {
     const key = fc.oneof(fc.constantFrom('a', 'b', '$set', '__proto__', 'constructor'), fc.string())
     const value = fc.jsonValue({ maxDepth: 2 })
     fc.assert(

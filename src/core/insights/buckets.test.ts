@@ -92,7 +92,7 @@ describe('createBuckets', () => {
     assert.deepEqual(exact?.edges[0], wednesday.fromMs)
   })
 
-  it('has an empty bucket for a day that the time zone skipped', () => {
+  it('makes an empty bucket for a day that the time zone skipped', () => {
     const calendar = { timezone: 'Pacific/Apia', weekStartDay: 1 } as const
     const { days, edges } = bucketsOf('2011-12-29T10:00Z', '2012-01-01T10:00Z', 'day', calendar)
     assert.deepEqual(days, ['2011-12-29', '2011-12-30', '2011-12-31', '2012-01-01'])
@@ -117,7 +117,7 @@ describe('createBuckets', () => {
     assert.equal(createBuckets(ranges[3]![0], 'hour', calendar, 10)?.days.length, 1)
   })
 
-  it('begins a day after midnight if the clock skips midnight', () => {
+  it('starts a day at its first existing time if the clock skips midnight', () => {
     const sao = { timezone: 'America/Sao_Paulo', weekStartDay: 0 } as const
     const { days, edges } = bucketsOf('2018-11-03T03:00Z', '2018-11-06T02:00Z', 'day', sao)
     assert.deepEqual(days, ['2018-11-03', '2018-11-04', '2018-11-05'])

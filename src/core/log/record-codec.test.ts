@@ -178,7 +178,7 @@ describe('the record codec', () => {
     assert.deepEqual(distinctIds(second.bytes), ['person-2', 'person-4'])
   })
 
-  it('is empty after `finish` and can be used again', () => {
+  it('empties the encoder at `finish`, so that it can be used again', () => {
     const encoder = new RecordEncoder()
     encoder.addEvent(aCapturedEvent(1))
     encoder.finish()

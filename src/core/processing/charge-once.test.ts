@@ -9,7 +9,7 @@ const happenedMs = at('2026-11-05T23:59:59.999')
 const event = aStoredEvent({ timestampMs: happenedMs, capturedAtMs: at('2026-11-06T00:00:00') })
 
 describe('live events that may already be charged', () => {
-  it('are those accepted on a later UTC day than the day of their time; imports are never among them', () => {
+  it('are those accepted on a later UTC day than that of their event time; imports are never among them', () => {
     assert.deepEqual(findLateLiveEvents([event]), [event])
     const others = [
       aStoredEvent({ timestampMs: happenedMs, capturedAtMs: happenedMs }),
@@ -23,7 +23,7 @@ describe('live events that may already be charged', () => {
     assert.deepEqual(findLateLiveEvents([...others, old, event]), [old, event])
   })
 
-  it('get the charge time of the copy that was charged, or keep their own if there is none', () => {
+  it('get the charge time of the copy that was charged, or keep their own if no copy was charged', () => {
     const [first, second] = [event, { ...event, distinctId: 'bob' }]
     const other = aStoredEvent()
     const rows = [first, other, second]

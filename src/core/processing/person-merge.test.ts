@@ -21,7 +21,7 @@ describe('linking distinct ids', () => {
     assert.deepEqual(world.processed[0]?.rows.overrides, [])
   })
 
-  describe('if a person has the maximum number of ids', () => {
+  describe('with a maximum number of ids per person', () => {
     /** `full` belongs to a person with this many ids, including `id-0`; `few` belongs to another person. */
     async function worldWith(idCount: number) {
       const world = aWorld()
@@ -34,7 +34,7 @@ describe('linking distinct ids', () => {
       return { world, uuid }
     }
 
-    it('still makes a link or a merge that exactly reaches the maximum', async () => {
+    it('makes a link or a merge that exactly reaches the maximum', async () => {
       const { world, uuid } = await worldWith(personDistinctIdCountMax - 2)
       await world.apply(anEvent('$merge_dangerously', 'full', { alias: 'few' }), identify('full', 'last'))
       assert.deepEqual(world.warningTypes(), [])
@@ -44,7 +44,7 @@ describe('linking distinct ids', () => {
       assert.deepEqual(world.warningTypes(), ['cannot_merge_too_many_distinct_ids'])
     })
 
-    it('does not merge that person with any other person, in either direction, and warns', async () => {
+    it('does not merge a person at the maximum with any other person, in either direction, and warns', async () => {
       const { world, uuid } = await worldWith(personDistinctIdCountMax)
       await world.apply(
         anEvent('$merge_dangerously', 'few', { alias: 'id-7' }),
@@ -59,7 +59,7 @@ describe('linking distinct ids', () => {
       assert.deepEqual(world.processed.at(-1)?.changes.mappings, [])
     })
 
-    it('links no further id: the event keeps its own id, and a later event of the other id creates a person', async () => {
+    it('links no id beyond the maximum: the event keeps its id, and the refused id later gets a person of its own', async () => {
       const { world, uuid } = await worldWith(personDistinctIdCountMax)
       await world.apply(identify('full', 'new', { $set: { plan: 'pro' } }))
       assert.deepEqual([world.person('full')?.properties.plan, world.person('full')?.isIdentified], ['pro', true])
@@ -72,7 +72,7 @@ describe('linking distinct ids', () => {
     })
   })
 
-  it('gets the person uuid of the other id if only that id had personless events', async () => {
+  it('uses the person uuid of the one id that had personless events if the other id had none', async () => {
     const world = aWorld()
     await world.apply(personless('anon'))
     await world.apply(identify('user', 'anon'))
@@ -81,7 +81,7 @@ describe('linking distinct ids', () => {
     assert.deepEqual([world.mappingVersion('user'), world.mappingVersion('anon')], [0, 0])
   })
 
-  it('changes the person of the other id’s events with an override if both ids had personless events', async () => {
+  it('adds an override for the events of the linked id if both ids had personless events', async () => {
     const world = aWorld()
     await world.apply(personless('anon'), personless('user'))
     await world.apply(identify('user', 'anon'))

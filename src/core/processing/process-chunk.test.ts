@@ -103,12 +103,12 @@ describe('a chunk', () => {
     assert.deepEqual(describeOutcomes(changes), [...others, ...overflow, refusedRecording])
   })
 
-  it('keeps at most 64 KiB of a rejected body', async () => {
+  it('stores at most 64 KiB of a rejected body', async () => {
     const processed = await processRecords([{ kind: 'event', event: anEvent('e', 'ada', `["${'é'.repeat(50_000)}"]`) }])
     assert.ok(Buffer.byteLength(processed.rows.rejected[0]!.body) <= 65_536 + 2)
   })
 
-  it('stores with each row its place in the log, and with a group event how much later than the row it was sent', async () => {
+  it('stores the log position of each row, and for a group event how long after the time of its row it was sent', async () => {
     const uuid = '0199a000-0000-5000-8000-000000000001'
     const described = (timestampMs: number) =>
       anImportedEvent('$groupidentify', 'ada', timestampMs, { $group_type: 'org', $group_key: 'x' }, { uuid })
@@ -234,7 +234,7 @@ describe('an event without a profile', () => {
 })
 
 describe('a stored event', () => {
-  it('has $sent_at, and has $ip unless the client sent one or the project keeps no addresses', async () => {
+  it('has $sent_at, and has $ip unless the client sent one or the project stores no addresses', async () => {
     const world = aWorld()
     const at = { ip: '203.0.113.7', sentAtMs: Date.parse('2026-01-01T00:00:00Z') }
     await world.apply(
@@ -307,7 +307,7 @@ describe('a stored event', () => {
     assert.deepEqual(world.warningTypes(), ['invalid_event_session_id'])
   })
 
-  it('contains the id that its event may link, unless the event changes no person', async () => {
+  it('contains the distinct id that it may link, unless it changes no person', async () => {
     const link = (name: string, distinctId: string, properties: JsonObject, over = {}) =>
       [anEvent(name, distinctId, properties, over), properties.$anon_distinct_id ?? properties.alias] as const
     const linking = [
@@ -333,7 +333,7 @@ describe('a stored event', () => {
     )
   })
 
-  it('keeps only the properties of a flag call that analyses need, unless the flag returned a variant', async () => {
+  it('of a flag call has only the properties that analyses need, unless the flag returned a variant', async () => {
     const world = aWorld()
     const called = (response: string | boolean | null) =>
       anEvent('$feature_flag_called', 'ada', {
@@ -365,7 +365,7 @@ describe('a stored event', () => {
     assert.equal(world.state.persons.size, 1)
   })
 
-  it('warns about a time-based uuid of another day, and once per chunk about recent events of an import', async () => {
+  it('causes a warning if its time-based uuid is of another day, or once per chunk if it is imported and recent', async () => {
     const world = aWorld()
     const uuid = '0100a000-0000-7000-8000-000000000001'
     await world.apply(anEvent('e', 'ada', {}, { uuid }), anImportedEvent('e', 'ada', 1_789_999_000_000, {}, { uuid }))

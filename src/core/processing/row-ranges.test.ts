@@ -34,7 +34,7 @@ describe('findMissingRanges', () => {
   })
 })
 
-it('joins ranges that touch or overlap, within one partition only', () => {
+it('mergeRowRanges joins ranges that touch or overlap, but only within one partition', () => {
   const other = range(3, 3, { partition: '1-202611' })
   assert.deepEqual(mergeRowRanges([range(3, 5), other, range(1, 2), range(7, 7), range(4, 4)]), [
     range(1, 5),

@@ -46,7 +46,7 @@ function settle(events: readonly CapturedEvent[], salts: ReadonlyMap<string, Uin
 }
 
 describe('an event of a cookieless visitor', () => {
-  it('gets its ids both in its text and in the parsed properties, and is otherwise kept as it was sent', () => {
+  it('gets its ids both in its JSON text and in the parsed properties, and otherwise stays as it was sent', () => {
     const sent =
       '{"n":1.0,"$distinct_id":"x","$device_id":"of the page","$host":"a.example","big":12345678901234567890}'
     const [settled] = settle([anEvent(1, {}, { propertiesJson: sent })]).events

@@ -153,7 +153,7 @@ describe('the placeholders in a query', () => {
     })
   })
 
-  it('are refused without a value, in place of names, and for values of several types', () => {
+  it('are refused if they have no value, if they replace a name, or if their values are of several types', () => {
     assert.match(String(bind('SELECT {x}', '{}')), /Missing value for \{x\}/)
     assert.match(String(bind('SELECT {toString}', '{}')), /Missing value/)
     assert.match(String(bind('SELECT * FROM {t:Identifier}', '{"t":"events"}')), /cannot replace a name/)

@@ -30,7 +30,7 @@ describe('SQL as ClickHouse clients write it', () => {
   for (const [what, sql, plain] of cases)
     it(`${plain === sql ? 'keeps' : 'loses'} ${what}`, () => assert.equal(stripClientAdditions(sql), plain))
 
-  it('gets a sentence as the answer to EXPLAIN', () => {
+  it('gets a sentence in response to EXPLAIN', () => {
     for (const sql of ['EXPLAIN SELECT 1', 'explain PIPELINE SELECT count() FROM events'])
       assert.match(stripClientAdditions(sql), /^SELECT 'Plans are not shown here/)
   })

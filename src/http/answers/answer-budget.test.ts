@@ -182,7 +182,7 @@ describe('a stalled reader', () => {
     assert.deepEqual(ended, ['stalled'])
   })
 
-  it('is kept as long as its peer acknowledges a byte now and then', async t => {
+  it('stays connected as long as its peer acknowledges a byte now and then', async t => {
     const { ask, ended, ticks, holdUnacknowledged } = await startServer(t)
     let unacknowledged = 1_000
     holdUnacknowledged(() => unacknowledged--)
@@ -191,7 +191,7 @@ describe('a stalled reader', () => {
     assert.deepEqual(ended, [])
   })
 
-  it('is disconnected like the others even if the system answers late, and the system is asked about one at a time', async t => {
+  it('is disconnected even if the system reports on it late, and the system is asked about one reader at a time', async t => {
     const { ask, ended, ticks, holdUnacknowledged } = await startServer(t)
     const asked: ((bytes: number) => void)[] = []
     holdUnacknowledged(() => new Promise(resolve => void asked.push(resolve)))
@@ -208,7 +208,7 @@ describe('a stalled reader', () => {
     assert.deepEqual(ended, ['stalled', 'stalled', 'stalled'])
   })
 
-  it('is kept if it reads from time to time', async t => {
+  it('stays connected if it reads from time to time', async t => {
     const { ask, ended, ticks } = await startServer(t)
     const slow = await ask('one')
     for (let round = 0; round < 2; round++) {

@@ -49,7 +49,7 @@ describe('the rest of a body that was refused', () => {
     assert.equal(sockets[0], sockets[1])
   })
 
-  it('is read to the end before the connection is closed if its client asked for that', async t => {
+  it('is read to the end before the connection is closed if the client sent `Connection: close`', async t => {
     const { client, answers } = await drainedClient(t, { bytesMax: 1024 * KiB, msMax: 60_000 })
     client.write(head(600 * KiB).replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'))
     await eventually(() => answers().includes('413'))

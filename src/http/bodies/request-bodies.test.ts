@@ -137,7 +137,7 @@ describe('the budget for request bodies', () => {
     )
   })
 
-  it('answers 503 with Retry-After when a body does not fit, and keeps the connection', async () => {
+  it('causes a 503 with Retry-After when a body does not fit, and the connection stays open', async () => {
     const held = [send('/wait', bytes(192 * KiB)), send('/wait', bytes(192 * KiB))]
     await eventually(() => waiting.length === 2)
     const refused = await send('/wait', bytes(100 * KiB))
@@ -268,7 +268,7 @@ describe('the budget for request bodies', () => {
     steady.destroy()
   })
 
-  it('ends a body that is slower than the minimum rate, and its connection', async () => {
+  it('stops reading a body below the minimum rate, and closes its connection', async () => {
     const still = sendPart('/wait', 100 * KiB, 1)
     const silent = sendPart('/wait', 100, 0)
     const slow = sendPart('/wait', 100 * KiB, 1)

@@ -81,7 +81,7 @@ async function connection(t: TestContext): Promise<Connection> {
 }
 
 describe('a request whose body never ends', () => {
-  it('is answered with the error format of its route, if the route has its own', async t => {
+  it('is answered in the error format of its route if that route has one', async t => {
     const { send, timeOut } = await connection(t)
     await send('/special', 10)
     const answer = await timeOut()
@@ -92,7 +92,7 @@ describe('a request whose body never ends', () => {
     assert.ok(answer.endsWith('\r\n\r\n{"error":"body_read_timeout"}'))
   })
 
-  it('is answered with the server’s error on other routes, also after an answered request on the same connection', async t => {
+  it('gets the server’s error if its route has no format, even after an answered request on the same connection', async t => {
     const other = await connection(t)
     await other.send('/plain', 10)
     assert.match(await other.timeOut(), /"code":"invalid_request"/)
@@ -143,7 +143,7 @@ describe('a request that cannot be parsed', () => {
     assert.match(received, /begun/)
   })
 
-  it('that names several hosts is refused whatever its path and body, and the next request is served', async t => {
+  it('with several Host headers is refused whatever its path and body, and the next request is served', async t => {
     const { client } = await connection(t)
     let received = ''
     client.setEncoding('utf8').on('data', text => {

@@ -15,7 +15,7 @@ function prepare() {
 }
 
 describe('requests that guess job ids', () => {
-  it('are counted per /64 of IPv6 and per address of IPv4', async () => {
+  it('are counted per /64 network for IPv6 and per address for IPv4', async () => {
     for (const [addressOf, neighbour, stranger] of [
       [(n: number) => `2001:db8:1:2::${n.toString(16)}`, '2001:db8:1:2:ffff::1', '2001:db8:1:3::1'],
       [() => '192.0.2.1', '192.0.2.1', '192.0.2.2'],

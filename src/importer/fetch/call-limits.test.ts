@@ -31,7 +31,7 @@ describe('call limits', () => {
     assert.equal(computeNextCallMs([1, 2, 3], limits, 6), 1_001)
   })
 
-  it('make a fetch of three years of Mixpanel by day take 1,095 calls and 18.3 hours', () => {
+  it('imply that fetching three years from Mixpanel day by day takes 1,095 calls and 18.3 hours', () => {
     assert.equal(formatWaitSpan(computeLeastDurationMs(1_095, limits)), '18.3 h')
     assert.equal(computeLeastDurationMs(1_095, { perSecond: null, perHour: null, atOnce: 1 }), 0)
   })

@@ -28,7 +28,7 @@ function stageOf(
   return runFetchStage({ folder: tempDir(t), config: '{}', source, clock: quickClock(), tryFileLock, signal, ...more })
 }
 
-it('a part that needs action by the user ends the fetch at once, even while another waits as its source asks', async t => {
+it('a part that needs action by the user ends the fetch at once, even while another part waits for its source', async t => {
   const [bothRun, waits] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   // Only the end of the fetch ends a wait.
   const clock: FetchClock = {

@@ -29,7 +29,7 @@ const { signal } = new AbortController()
 const warn = () => undefined
 
 describe('a request', () => {
-  it('fails as a broken answer when it times out, since its window may be too large', async t => {
+  it('fails as a broken answer when it times out, since its time window may be too large', async t => {
     const url = await serverOf(t, () => undefined)
     await assert.rejects(sendRequest({ url, signal, idleMs: 50, warn }), BrokenAnswer)
   })
@@ -152,13 +152,13 @@ describe('a request', () => {
     }
   })
 
-  it('fails as a broken answer when its body exceeds the bound', async t => {
+  it('fails as a broken answer when the response body exceeds the limit', async t => {
     const url = await serverOf(t, (_, response) => response.end('12345'))
     await assert.rejects(readBoundedBody((await sendRequest({ url, signal, warn })).body, 4), BrokenAnswer)
   })
 })
 
-it('the status of a response decides whether to stop, or to wait and how long', async t => {
+it('the status of a response decides whether the fetch stops or waits, and for how long', async t => {
   const url = await serverOf(t, (request, response) =>
     response.writeHead(Number(request.url!.slice(1)), { 'retry-after': '7' }).end('why\n so, key1'),
   )

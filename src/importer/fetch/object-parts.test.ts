@@ -14,7 +14,7 @@ describe('the file of an object', () => {
     assert.equal(toFileName('x.json.part'), 'x.json%2Epart')
   })
 
-  it('is below its folder, and differs for every key', () => {
+  it('is inside the target folder, and differs for every key', () => {
     const names = fc.oneof(
       fc.string({ unit: 'grapheme', maxLength: 300 }),
       fc.constantFrom('.', '..', '', 'a', '%2E', '...'),

@@ -6,7 +6,7 @@ import { checkColumnPages } from './parquet-pages.ts'
 import { unpackHadoopLz4, unpackLz4 } from './parquet-records.ts'
 
 describe('the page of a Parquet file', () => {
-  it('that claims an implausible unpacked size is refused before memory is allocated', async () => {
+  it('that claims an implausible uncompressed size is refused before memory is allocated', async () => {
     await assert.rejects(
       checkColumnPages(...column({ packed: 1_000, unpacked: 2 ** 31 - 1, values: 10 })),
       /^Error: a page of 1000 bytes claims to unpack to 2147483647$/,
@@ -31,7 +31,7 @@ describe('the page of a Parquet file', () => {
 const block = Uint8Array.from([0x24, 0x61, 0x62, 2, 0, 0x10, 0x63])
 
 describe('an LZ4 block', () => {
-  it('is unpacked, also if a match overlaps its own output', () => {
+  it('is decompressed, even if a match overlaps its own output', () => {
     assert.equal(Buffer.from(unpackLz4(block, 11)).toString(), 'ababababab' + 'c')
   })
 

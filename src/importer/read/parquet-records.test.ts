@@ -144,7 +144,7 @@ describe('a Parquet file', () => {
     })
 
     if (['GZIP', 'ZSTD', 'BROTLI'].includes(codec))
-      it(`is refused if a page unpacks to more than its stated size, with the codec ${codec}`, async t => {
+      it(`is refused if a page decompresses to more than its stated size, with the codec ${codec}`, async t => {
         const file = packed(input => pack(Buffer.concat([input, Buffer.alloc(1_000_000)])))
         const [only, ...others] = await records(t, file)
         assert.deepEqual([outcomeOf(only!.parsed), others], ['compressed_input', []])

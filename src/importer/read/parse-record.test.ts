@@ -143,7 +143,7 @@ describe('a row of CSV', () => {
     )
   })
 
-  it('has a header that may start with a byte order mark', () => {
+  it('may follow a header that starts with a byte order mark', () => {
     assert.deepEqual(parseCsvHeader(Buffer.from('\ufeffid,"the, time"\r\n')), { columns: ['id', 'the, time'] })
     assert.equal(reasonOf(parseCsvHeader(Buffer.from('1f8b0800', 'hex'))), 'compressed_input')
   })

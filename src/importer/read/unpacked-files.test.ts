@@ -10,7 +10,7 @@ const text = Buffer.from(Array.from({ length: 9_000 }, (_, line) => `${line} ${M
 /** The last one ends with the header of `a.json` in an archive without extra fields. */
 const chunkSizes = [1_000_000, 1_000, 36]
 
-describe('a packed file', () => {
+describe('a compressed file', () => {
   const packed: Readonly<Record<string, Buffer>> = {
     'not at all': text,
     'with gzip': gzipSync(text),
@@ -26,11 +26,11 @@ describe('a packed file', () => {
     'with gzip twice': gzipSync(gzipSync(text)),
   }
   for (const [how, bytes] of Object.entries(packed))
-    it(`${how} is unpacked, for any chunking`, async () => {
+    it(`is decompressed, for any chunking, when compressed ${how}`, async () => {
       for (const chunk of chunkSizes) assert.deepEqual(await unpacked(bytes, chunk), ['file: all'])
     })
 
-  it('that is truncated is unpacked up to its end', async () => {
+  it('that is truncated is decompressed up to its end', async () => {
     for (const bytes of [gzipSync(text), zstdCompressSync(text)])
       for (const chunk of chunkSizes) {
         const begun = bytes.subarray(0, Math.floor(bytes.length * 0.8))
@@ -39,21 +39,21 @@ describe('a packed file', () => {
     assert.deepEqual(await unpacked(gzipSync(text).subarray(0, -4)), ['file: all, truncated_record'])
   })
 
-  it('that is damaged is unpacked up to the damage', async () => {
+  it('that is damaged is decompressed up to the damage', async () => {
     for (const bytes of [gzipSync(text), zstdCompressSync(text)]) {
       bytes.fill(0xaa, Math.floor(bytes.length * 0.8), Math.floor(bytes.length * 0.8) + 50)
       assert.deepEqual(await unpacked(bytes), ['file: most, compressed_input'])
     }
   })
 
-  it('with a wrong checksum, or with other data after it, is unpacked completely', async () => {
+  it('with a wrong checksum, or with other data after it, is decompressed completely', async () => {
     const otherSum = gzipSync(text)
     otherSum[otherSum.length - 6]! ^= 1
     const more = [gzipSync(text), zstdCompressSync(text)].map(bytes => Buffer.concat([bytes, Buffer.from('more')]))
     for (const bytes of [otherSum, ...more]) assert.deepEqual(await unpacked(bytes), ['file: all, compressed_input'])
   })
 
-  it('is not unpacked through too many layers, nor in a format that Node cannot decompress', async () => {
+  it('is not decompressed if it has too many layers, or a format that Node cannot decompress', async () => {
     let bytes = text.subarray(0, 100)
     for (let times = 0; times < 7; times++) bytes = gzipSync(bytes)
     const bzip2 = Buffer.from('BZh91AY&SY', 'latin1')
@@ -95,7 +95,7 @@ describe('a zip archive', () => {
     assert.deepEqual(await unpacked(bytes), whole)
   })
 
-  it('is read up to a number of files, including those of nested archives', async () => {
+  it('is read up to a maximum number of files, including those of nested archives', async () => {
     const inner = await zipFiles({ 'a.json': text, 'b.json': text, 'c.json': text })
     const bytes = await zipFiles({ '1.zip': inner, '2.zip': inner })
     const all = ['1.zip', '2.zip'].flatMap(zip => ['a', 'b', 'c'].map(name => `file!${zip}!${name}.json: all`))
@@ -103,7 +103,7 @@ describe('a zip archive', () => {
     assert.deepEqual(await unpacked(bytes, 1_000, 4), [...all.slice(0, 4), 'file: 0 bytes, compressed_input'])
   })
 
-  it('is read up to a total length of file names, since compression makes long names cheap', async () => {
+  it('is read up to a maximum total length of file names, since compression makes long names cheap', async () => {
     const inner = zipOfNames(Array.from({ length: 700 }, (_, index) => `${index}${'n'.repeat(60_000)}`))
     const files = await unpacked(await zipFiles({ 'inner.zip': inner }), 1_000_000)
     assert.equal(files.at(-1), 'file: 0 bytes, compressed_input')

@@ -28,7 +28,7 @@ function namesOf(record: JsonObject, eventNames: JsonObject) {
 }
 
 describe('event_names', () => {
-  it('renames, once, the event names that the source’s mapping gives, and keeps uuids', () => {
+  it('renames each event once, starting from the name that the source’s mapping gives, and keeps its uuid', () => {
     const names = { 'Page View': '$pageview', $pageview: 'Viewed' }
     assert.deepEqual(namesOf({ event: 'Page View' }, names), [['$pageview', 'Page View', uuid]])
     assert.deepEqual(namesOf({ event: '$pageview', from: 'page' }, names), [['Viewed', 'page', uuid]])

@@ -16,7 +16,7 @@ import {
 const bytesOf = (uuid: string) => Buffer.from(uuid.replaceAll('-', ''), 'hex')
 
 describe('the uuid of an imported event', () => {
-  it('is derived from the root uuid that the rules define', () => {
+  it('is derived from a root uuid, which is derived from the name historical-import.v1', () => {
     const dns = bytesOf('6ba7b810-9dad-11d1-80b4-00c04fd430c8')
     const root = bytesOf(uuidV5(dns, 'historical-import.v1'))
     assert.equal(deriveImportUuid('heap', 'pageviews', '42'), uuidV5(root, 'heap\npageviews\n42'))

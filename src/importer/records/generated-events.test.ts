@@ -40,7 +40,7 @@ it('addPersonSetProperties merges into the $set of an event, and replaces a $set
 })
 
 describe('the events of a record', () => {
-  it('are first those of groups, then links, then its own events', () => {
+  it('come in a fixed order: group events, links, the record’s own events', () => {
     const { events } = eventsOf({ links: [link()], groups: [group({})] })[0]!
     assert.deepEqual(
       events.map(({ event }) => event),

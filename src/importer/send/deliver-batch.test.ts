@@ -89,7 +89,7 @@ describe('sending lanes that wait for the service', () => {
     await assert.rejects(asked, /the end/)
   })
 
-  it('do not wake a failing lane when other lanes succeed', async t => {
+  it('are not woken when lanes that were not waiting succeed', async t => {
     const standIn = await startBatchStandIn(t)
     standIn.fault = ({ events: [first] }) => (first!.event === 'at fault' ? { status: 500 } : null)
     const ended = new AbortController()

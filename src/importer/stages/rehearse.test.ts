@@ -196,7 +196,7 @@ describe('a rehearsal', () => {
     assert.deepEqual(predicted.recent, { events: 2, days: ['2026-01-13', '2026-01-14'] })
   })
 
-  it('stores samples of each event and reason, with the record next to its events', async t => {
+  it('stores samples of each event name and each reject reason, with the record and its events', async t => {
     const records = [
       ...Array.from({ length: 50 }, (_, index) => line({ ...good, id: `r-${index}` })),
       line({ ...good, id: 'rare', event: 'Rare' }),

@@ -116,7 +116,7 @@ describe('the scan', () => {
     )
   })
 
-  it('sends a group that returns to earlier properties in its last state', async t => {
+  it('leaves a group in its last state, even if the group returns to earlier properties', async t => {
     const said = [{ a: 1 }, { b: 2 }, { a: 1 }].map((group, id) => ({ id, at: id, user: 'u-1', group }))
     const { generated } = await scannedResults(t, [said], plain)
     assert.deepEqual(
@@ -184,7 +184,7 @@ describe('the scan', () => {
     assert.deepEqual(notes, [[], ['shared_device']])
   })
 
-  it('collects the facts that records state about others first, and the latest fact about a key counts', async t => {
+  it('first collects the facts that records state about other records, and uses the latest fact for each key', async t => {
     const day = 86_400
     const said = ['third', undefined, 'second', 'first'].map((alias, id) => ({
       ...{ id, at: (9 - id) * day, user: 'u', alias },

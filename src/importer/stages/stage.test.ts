@@ -211,7 +211,7 @@ describe('staging', () => {
     }
   })
 
-  it('starts again if a file changes before it has finished', async t => {
+  it('starts again if a source file changes before staging has finished', async t => {
     const stop = new StopSwitch()
     stop.left = 0
     const job = jobOver(t, [recordAt(1, 0), recordAt(2, 0)], { onRecord: stop.onRecord })
@@ -241,7 +241,7 @@ describe('staging', () => {
     },
     'a list of files': job => changeRecords(job, "UPDATE raw_file SET described = '{'"),
   }))
-    it(`names its file if the scan finds ${what} of it damaged`, async t => {
+    it(`can be repeated after the scan has found ${what} of its file damaged and has named the file`, async t => {
       const text = Array.from({ length: 2_000 }, (_, id) => recordAt(id, id)).join('')
       const job = jobOver(t, [text])
       await job.stage()

@@ -19,7 +19,7 @@ describe('the properties of a stored event', () => {
     assert.equal(difference({ a: 'x' }, { a: 'X' }), 'the property a is "X"')
   })
 
-  it('may have more in $set and $set_once, but only from the event itself, and only with a person profile', () => {
+  it('may have additions in $set and $set_once, but only from the event itself and with a person profile', () => {
     const sent = { $set: { a: 1 }, $set_once: { b: 1 } }
     assert.equal(difference(sent, sent), null)
     const $initial_browser = 'x'

@@ -42,7 +42,7 @@ const section = (report: ImportReport | null, wanted: string) =>
 const linesOf = (report: ImportReport | null, title: string) => section(report, title)!.lines.join('\n')
 
 describe('the report on the sent events', () => {
-  it('counts repaired records by their new outcome, and compares again after a repair', async t => {
+  it('counts repaired records by their new outcome, and notes that stored events have not been compared', async t => {
     const job = await rehearsedJob(t, [paid('u'), 'broken', 'too', 'as well'])
     sendPart(job, 'sent', { read: 4, records: 1, sent: 1, rejected: 3 })
     const before = readSentSummary(job.folder)!.balance

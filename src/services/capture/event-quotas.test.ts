@@ -46,7 +46,7 @@ function world(t: TestContext) {
 const withQuotas = (quotas: Partial<Quotas>) => aProject({ id: 7, quotas: { ...noQuotas, ...quotas } })
 
 describe('event quotas', () => {
-  it('count as exceeded if they are 0, and never if unlimited, without reading the usage', t => {
+  it('are exceeded if they are 0, and never if unlimited, without reading the usage', t => {
     const { quotas, asked } = world(t)
     const project = withQuotas({ events: 0, recordings: 0 })
     quotas.follow(project)
@@ -71,7 +71,7 @@ describe('event quotas', () => {
     )
   })
 
-  it('are lifted at once by a larger quota, and exceeded again without another read', async t => {
+  it('take effect at once when they are raised or lowered, without another read of the usage', async t => {
     const { quotas, used } = world(t)
     used.set('2026-03', { eventsCharged: 10 })
     quotas.follow(withQuotas({ events: 10 }))
@@ -102,7 +102,7 @@ describe('event quotas', () => {
     assert.equal(quotas.isOverQuota(project, 'events'), true)
   })
 
-  it('use the last known usage while the state is down, and read it again afterwards', async t => {
+  it('use the last known usage while the state store is unavailable, and read it again afterwards', async t => {
     const { quotas, used, setFailing } = world(t)
     const project = withQuotas({ events: 10 })
     used.set('2026-03', { eventsCharged: 10 })

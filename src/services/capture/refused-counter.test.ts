@@ -39,7 +39,7 @@ function world(t: TestContext) {
 const late = Date.parse('2026-03-08T23:59:59Z')
 
 describe('the counter of refused events', () => {
-  it('adds up counts by project, day and reason, and asks for one sample', async t => {
+  it('adds up counts by project, day and reason, and takes only one sample for each sum', async t => {
     const { counter, clock, written, flush } = world(t)
     let asked = 0
     const sample = () => ({ sample: ++asked })

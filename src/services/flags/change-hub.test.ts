@@ -148,7 +148,7 @@ describe('the change hub', () => {
     assert.ok(come(1).ok)
   })
 
-  it('notifies many readers in batches that leave time for other work, each once', async () => {
+  it('notifies many readers, each once, in batches that leave time for other work', async () => {
     const { hub, change } = aHub({ readersMax: 1_000, readersPerProjectMax: 1_000 })
     const readers = Array.from({ length: 1_000 }, () => aReader())
     for (const { reader } of readers) hub.subscribe(project, reader, 'nothing')

@@ -45,7 +45,7 @@ const options = {
 }
 
 describe('the definition cache', () => {
-  it('serves a write before catchUp resolves', async t => {
+  it('serves a write by the time that catchUp resolves', async t => {
     const store = storeOf([definitionsOf(1, 'phc_a', 1)])
     const cache = await startDefinitionCache({ ...options, store })
     t.after(() => cache.close())
@@ -94,7 +94,7 @@ describe('the definition cache', () => {
     assert.deepEqual(store.asked, [-1, -1, 4])
   })
 
-  it('serves a write to a store that was restored from an older copy before catchUp resolves', async t => {
+  it('by the time that catchUp resolves, serves a write to a store that was restored from an older copy', async t => {
     const lost = [definitionsOf(1, 'phc_a', 4), definitionsOf(2, 'phc_lost', 9)]
     const store = movableStore({ revision: 9, epoch: '' }, lost)
     const cache = await startDefinitionCache({ ...options, store })

@@ -72,7 +72,7 @@ const idsFor = (hash: Uint8Array) => ({
 })
 
 describe('a cookieless visitor', () => {
-  it('is the same visitor however the address is spelt, with the user agent truncated as posthog-js does it', async () => {
+  it('is the same for every spelling of the address, and is hashed with the user agent as truncated by posthog-js', async () => {
     assert.deepEqual(await idsOf({ shown: { address: '::FFFF:203.0.113.7' } }), idsFor(hashOf()))
     const address = '2001:db8::1'
     assert.deepEqual(await idsOf({ shown: { address: '2001:DB8:0:0::0001' } }), idsFor(hashOf({ address })))

@@ -70,7 +70,7 @@ describe('look-ups on a replica', () => {
   })
 
   for (const [what, answer] of Object.entries({ throws: fails, rejects }))
-    it(`are answered by the primary where the replica ${what}, each with its own arguments`, async () => {
+    it(`are answered by the primary if the replica ${what}, with the same arguments`, async () => {
       const { subjects } = start(answer)
       assert.deepEqual(await subjects.findPerson(7, 'ada'), {
         uuid: '7 ada',
@@ -85,7 +85,7 @@ describe('look-ups on a replica', () => {
       assert.equal(await subjects.countIdentifies(7, 'hash'), 2)
     })
 
-  it('wait only for their share of the time for a replica that hangs, and no longer use it afterwards', async () => {
+  it('wait for a hanging replica only for their share of the time limit, and then no longer use it', async () => {
     const { world, timers, source, guard } = start(hangs)
     for (let count = 0; count < 2; count++) {
       const waiting = source()
@@ -103,7 +103,7 @@ describe('look-ups on a replica', () => {
     assert.equal(guard.isDown(), false)
   })
 
-  it('that fail are counted for the named replica and logged once a minute, however often it comes and goes', async () => {
+  it('that fail are counted for the replica and logged at most once a minute, even if it keeps recovering', async () => {
     const { world, lines, metrics, source } = start(fails)
     const failureLine = 'reading the replica: unavailable; the primary is read'
     for (let second = 0; second < 59; second++) {

@@ -88,7 +88,7 @@ describe('a guarded store', () => {
     assert.deepEqual(came, ['answer', 'time limit'])
   })
 
-  it('does not count as failed when the server’s own queue is full', async () => {
+  it('does not count as failed when the queue of calls to it is full', async () => {
     const { guard, fire } = start(1)
     for (let count = 0; count < 5; count++) {
       const refused = await guard.run(() => Promise.reject(new QueueFullError('state')))

@@ -56,7 +56,7 @@ describe('a closed import job', () => {
     assert.equal(await isDrained(job), true)
   })
 
-  it('waits again, for the end that the log has by then, if it is closed a second time', async () => {
+  it('waits again if it is closed a second time, for all records that are in the log by then', async () => {
     nowMs = job.updatedAtMs + 5_000
     assert.equal(await isDrained(job), false)
     ;[endOffset, position] = [300, 150]

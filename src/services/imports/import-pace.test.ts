@@ -59,7 +59,7 @@ describe('the pace of imports', () => {
     assert.equal(pace.pauseSeconds(1), null)
   })
 
-  it('pauses importers until the worker has nearly caught up, but not until nothing waits', () => {
+  it('pauses importers until the worker has nearly caught up, but not until the last event is processed', () => {
     const { clock, pace, send, workTo } = aPace()
     clock.advance(1)
     const startMs = clock.nowMs()

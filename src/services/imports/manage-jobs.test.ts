@@ -42,8 +42,8 @@ describe('creating an import job', () => {
   })
 })
 
-describe('discarding the jobs that the service creates for imports without a job', () => {
-  it('refuses to discard more of these jobs of one day than the limit allows', async t => {
+describe('discarding implicit jobs', () => {
+  it('refuses to discard more implicit jobs of one day than the limit allows', async t => {
     const { management } = await openSqliteState(t)
     const day = '2026-11-01'
     const discardNext = async (nowMs: number) => {

@@ -56,7 +56,7 @@ describe('a front that looks up import jobs', () => {
     )
   })
 
-  it('does not count known jobs and failed queries as a network’s guesses', async () => {
+  it('does not count look-ups of known jobs or failed queries as guesses from a network', async () => {
     const { clock, failing, openJobs } = prepare()
     for (let time = 0; time < 2 * unknownPerMinuteMax; time++) {
       assert.deepEqual(await openJobs.find(job.publicId, 'a'), job)

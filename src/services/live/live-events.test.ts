@@ -8,7 +8,7 @@ import { createMemoryEventLog } from '../../../tests/support/memory/memory-event
 import { aCapturedEvent, aCapturedReject, encodedEvents } from '../../../tests/support/values.ts'
 
 describe('the live view of a project', () => {
-  it('shows events accepted from now on, only of its project, once and in order', async () => {
+  it('shows newly accepted events of its project, and no others, once and in order', async () => {
     const { watch, accept, time } = aView()
     await accept(someEvents(3))
     const [mine, other] = [await watch(), await watch({ projectId: 2 })]
@@ -105,7 +105,7 @@ describe('the live view of a project', () => {
     assert.deepEqual([time.timerCount(), await open()], [0, 0])
   })
 
-  it('shows rejects along with events', async () => {
+  it('shows rejected events among the accepted ones, unless the watcher excludes them', async () => {
     const { watch, log, live, time } = aView()
     const [all, quiet] = [await watch(), await watch({ filter: { ...everything, rejected: false } })]
     const encoder = new RecordEncoder()
@@ -140,7 +140,7 @@ describe('the live view of a project', () => {
     assert.equal(of('lost').length, 0)
   })
 
-  it('reports that it continues at the end if the log was restored from an older copy or cannot be read', async () => {
+  it('continues at the end of the log, and reports it, if the log was restored from an older copy or is unreadable', async () => {
     for (const code of ['conflict', 'corrupt'] as const) {
       let isBroken = false
       const inner = createMemoryEventLog({ nowMs: () => 0 })

@@ -64,7 +64,7 @@ describe('the live view', () => {
     assert.equal(of('beat').length, 3)
   })
 
-  it('ends watchers that lost their permission, at a notified change or otherwise within seconds', async () => {
+  it('ends watchers that lost their permission, at once if a change is notified, and otherwise within seconds', async () => {
     const { watch, live, time } = aView()
     let asked = 0
     let reason: 'access_ended' | 'project_deleted' | null = null

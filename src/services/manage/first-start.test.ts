@@ -7,7 +7,7 @@ import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { aChange } from '../../../tests/support/values.ts'
 import { completeFirstStart } from './first-start.ts'
 
-it('the first start reports that it will generate keys before it does, and says nothing if keys exist', async t => {
+it('the first start announces that it will generate keys, and reports nothing if keys exist', async t => {
   const dataFolder = tempDir(t)
   await migrateSqlite(dataFolder)
   const management = openSqliteManagementStore({ dataFolder, access: 'write' })

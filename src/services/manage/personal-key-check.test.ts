@@ -41,7 +41,7 @@ describe('a personal key that does not exist', () => {
     assert.equal(askedCount(), 2)
   })
 
-  it('works as soon as this process notices a change after its creation', async () => {
+  it('works as soon as it has been created and the process has noticed a change', async () => {
     const { check, stored } = startCheck()
     assert.equal(await check.find('phx_given'), null)
     stored.add('phx_given')
@@ -49,7 +49,7 @@ describe('a personal key that does not exist', () => {
     assert.equal(await check.find('phx_given'), storedKey)
   })
 
-  it('is not remembered when a change is noticed during the look-up', async () => {
+  it('is not remembered as missing if the process notices a change during the look-up', async () => {
     const { check, stored, answerAll } = startCheck({ answersLater: true })
     const first = check.find('phx_given')
     check.forget()
@@ -61,7 +61,7 @@ describe('a personal key that does not exist', () => {
     assert.equal(await second, storedKey)
   })
 
-  it('leaves capacity for keys that were found before, even when very many made-up keys are sent', async () => {
+  it('does not block look-ups of keys that were found before, however many made-up keys are sent', async () => {
     const { check, clock, stored, answerAll, askedCount } = startCheck({ answersLater: true })
     stored.add('phx_real')
     const first = check.find('phx_real')

@@ -53,7 +53,7 @@ describe('uses of personal keys', () => {
     await uses.close()
   })
 
-  it('are counted if they cannot be written, and retried with the next use after a minute', async () => {
+  it('are counted as failures if they cannot be written, and retried with the next use after a minute', async () => {
     let calls = 0
     const { clock, metrics, uses } = usesOn(async () => {
       calls++

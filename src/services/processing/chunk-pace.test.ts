@@ -46,7 +46,7 @@ describe('chunks of imported events', () => {
     assert.ok(pace.recordCountMax(imports) > before)
   })
 
-  it('may take twice as long as a chunk of a few live events, if that is more than their limit', t => {
+  it('may take twice as long as a chunk of a few live events, even if that exceeds their own time limit', t => {
     let nowMs = 1_000
     t.mock.method(performance, 'now', () => nowMs)
     const pace = new ChunkPace(limits)

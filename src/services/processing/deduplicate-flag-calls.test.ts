@@ -60,7 +60,7 @@ describe('a project that deduplicates its flag calls', () => {
     assert.equal(world.events.deduplicated.get(repeat.uuid)?.flag, '')
   })
 
-  it('distinguishes kinds of calls by id, flag, answer, rule, variant, experiment, groups and day', async t => {
+  it('distinguishes kinds of calls by id, flag, response, rule, variant, experiment, groups and day', async t => {
     const world = deduplicatingWorld()
     const kinds = [
       called(),
@@ -139,7 +139,7 @@ describe('a project that deduplicates its flag calls', () => {
     assert.equal(world.person('ada')?.properties.a, undefined)
   })
 
-  it('leaves out repeats only if the project’s setting says so; other projects store every call', async t => {
+  it('omits repeats because of its setting; a project without that setting stores every call', async t => {
     const world = aWorld()
     await world.process(t, [called(), called()])
     assert.deepEqual([world.events.rows.size, world.events.deduplicated.size], [2, 0])

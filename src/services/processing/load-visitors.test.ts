@@ -22,7 +22,7 @@ function visit(day: string) {
 }
 
 describe('a chunk with cookieless visitors', () => {
-  it('merges the visitor with the person that it identifies as, but no later visitors', async t => {
+  it('merges a visitor with the person that the visitor identifies as, but does not merge later visitors', async t => {
     const world = aWorld()
     await world.process(t, visit('2026-11-01'), { saltOf: () => salt })
     const ids = [...world.events.rows.values()].map(({ distinctId }) => distinctId)

@@ -126,7 +126,7 @@ describe('processing the log', () => {
     assert.deepEqual(world.outcomeTotals(), { stored: 3, dropped: 0, rejected: 0 })
   })
 
-  it('commits from the position before a gap when it processes records after that gap in the log', async t => {
+  it('commits a gap in the log together with the records that follow it', async t => {
     const world = aWorld()
     await world.append(Array.from({ length: 6 }, (_, n) => setEvent(n + 1, 'ada', { last: n })))
     const log: ProcessorOptions['log'] = {
@@ -161,7 +161,7 @@ describe('processing the log', () => {
     assert.equal(processor.state(), 'ok')
   })
 
-  it('queries when late events were charged, once per chunk and only if the chunk contains late events', async t => {
+  it('looks up the charge times of late events once per chunk, and only if the chunk contains any', async t => {
     const world = aWorld()
     const dayMs = 86_400_000
     const late = aCapturedEvent(1, { capturedAtMs: aCapturedEvent(1).capturedAtMs + 2 * dayMs })
@@ -176,7 +176,7 @@ describe('processing the log', () => {
     assert.deepEqual([row.capturedAtMs, row.chargedAtMs], [late.capturedAtMs, aCapturedEvent(1).capturedAtMs])
   })
 
-  it('waits while the event store cannot say when late events were charged', async t => {
+  it('waits while the event store cannot return the charge times of late events', async t => {
     const world = aWorld()
     world.events.isDown = true
     const { processor } = world.start(t)
@@ -188,7 +188,7 @@ describe('processing the log', () => {
     assert.equal(world.events.rows.size, 1)
   })
 
-  it('reports an event store that accepts rows but does not answer', async t => {
+  it('reports an event store that receives rows but does not confirm them', async t => {
     const world = aWorld()
     const answers = Promise.withResolvers<void>()
     const events: ProcessorOptions['events'] = {

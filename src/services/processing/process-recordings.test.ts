@@ -68,7 +68,7 @@ describe('processing recordings', () => {
     assert.equal(JSON.parse(reject!.body).session_id, 'session-1')
   })
 
-  it('reads no more recordings at once than fit into a chunk, and reads a recording that is too large by itself', async t => {
+  it('reads at most as many recordings at once as fit into a chunk, and an oversized recording on its own', async t => {
     const world = aWorld()
     const large = new Uint8Array(3_000)
     await appendRecordings(

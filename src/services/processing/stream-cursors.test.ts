@@ -62,7 +62,7 @@ function aStream() {
 }
 
 describe('the two cursors of a stream', () => {
-  it('let the second process a deferred project from where it was deferred up to the first cursor', async () => {
+  it('process a deferred project with the second cursor, from where it was deferred up to the first cursor', async () => {
     const { append, startWorker } = aStream()
     await append(1, 2, 1, 2, 1, 2)
     const { cursors, first, second, step } = await startWorker()

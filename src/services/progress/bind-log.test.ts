@@ -96,7 +96,7 @@ describe('bindLog', () => {
     return { done, result }
   }
 
-  it('gives an empty log its id before it is recorded in the state, and reports the log that the state no longer uses', async () => {
+  it('gives an empty log an id before recording it in the state, and reports the log that the state used before', async () => {
     const { done, result } = bound(
       { id: null, hasSegments: false },
       followed({ place: 'there:/old' }),
@@ -109,7 +109,7 @@ describe('bindLog', () => {
     assert.equal(done.length, 3)
   })
 
-  it('records the position of the second cursor of a stream too', async () => {
+  it('also records the position of a stream’s second cursor', async () => {
     const deferral = { offset: 30, projects: [{ projectId: 2, fromOffset: 20 }] }
     const { done, result } = bound({ id: null, hasSegments: false }, followed(), 'PostgreSQL at db', deferral)
     assert.ok((await result).ok)

@@ -48,7 +48,7 @@ describe('the cached salts of cookieless visitors', () => {
     assert.equal(time.timerCount(), 0)
   })
 
-  it('are dropped when a clock that was ahead of their day is set back', async () => {
+  it('are dropped when a clock that was ahead is set back to before their day', async () => {
     const { salts, time, setClock } = saltsOver(async (_day, fresh) => fresh)
     setClock('2027-11-28T12:00:00Z')
     const first = await salts.saltOf('2027-11-28')
@@ -87,7 +87,7 @@ describe('the cached salts of cookieless visitors', () => {
     assert.notEqual(salts.knownSalt('2026-11-28'), first)
   })
 
-  it('are requested from a failed store once a second per day, and otherwise cause its last error', async () => {
+  it('are requested from a failed store once a second per day; other requests fail with the store’s last error', async () => {
     let asked = 0
     let isAway = true
     const { salts, time } = saltsOver(async (_day, fresh) => {

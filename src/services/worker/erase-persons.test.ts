@@ -14,7 +14,7 @@ import { createErasureWorker } from './erase-persons.ts'
 
 const uuid = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`
 
-it('erasures that wait for a deferred project do not delay others, and are read again only when they can end', async t => {
+it('erasures that wait for a deferred project delay no others, and are read again only once they can finish', async t => {
   const dataFolder = tempDir(t)
   await migrateSqlite(dataFolder)
   const state = openSqliteManagementStore({ dataFolder, access: 'write' })

@@ -82,7 +82,7 @@ it('log retention deletes segments stamped by a clock that was ahead, together w
   assert.equal(await oldest(), 3)
 })
 
-it('log retention keeps waiting records of a deferred project, however far other projects are processed', async t => {
+it('log retention keeps unprocessed records of a deferred project, however far other projects are processed', async t => {
   const { append, oldest, retention, clock, process, defer } = await aLog(t, 1e9)
   for (let n = 0; n < 4; n++) await append(n)
   clock.advance(3_600_001)

@@ -92,7 +92,7 @@ describe('the retention clock', () => {
     assert.ok(saved.time!.atMs > startMs)
   })
 
-  it('is 0 while another worker deletes, and then continues from the time that worker saved', async () => {
+  it('is 0 while another worker deletes expired data, and then continues from the time saved by that worker', async () => {
     const { retentionClock, setMayRun, saved, clock } = world()
     await retentionClock.lookNow()
     setMayRun(false)

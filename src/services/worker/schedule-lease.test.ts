@@ -78,7 +78,7 @@ describe('the lease for scheduled tasks', () => {
     assert.equal(world.claimCount, 2)
   })
 
-  it('allows one of two workers to run a task, and the other worker once the first is gone', async t => {
+  it('allows one of two workers to run a task, and the other worker once the first has died', async t => {
     const { lease, clock } = await aState(t)
     const rounds: string[] = []
     const start = (ownerId: string) => {

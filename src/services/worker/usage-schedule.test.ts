@@ -137,7 +137,7 @@ describe('usage', () => {
     assert.equal(asked.length, 3)
   })
 
-  it('is computed for other projects if one project takes too long, and afterwards for that one from its first missed day', async () => {
+  it('is computed for other projects if one takes too long, and later for that one from its first missed day', async () => {
     const { schedule, process, failing, asked, clock } = aSchedule([])
     failing.add(1)
     await assert.rejects(schedule.round(), /too slow/)
@@ -154,7 +154,7 @@ describe('usage', () => {
     assert.deepEqual(asked, ['1 2026-10-06 2026-11-11'])
   })
 
-  it('leaves days open while their live events wait in the log, and is computed once these are processed', async () => {
+  it('is not final for days whose live events wait in the log, and is computed once these are processed', async () => {
     const { schedule, process, asked, saved, clock, setWaiting } = aSchedule([])
     setWaiting('2026-11-04')
     await schedule.round()
@@ -180,7 +180,7 @@ describe('usage', () => {
     )
   })
 
-  it('leaves days open while events of a deferred project wait, however far other projects are processed', async () => {
+  it('is not final for days with waiting events of a deferred project, however far other projects are processed', async () => {
     const { schedule, process, saved, setDeferral, setWaiting } = aSchedule([])
     setDeferral({ offset: 3, projects: [{ projectId: 1, fromOffset: 3 }] })
     setWaiting('2026-11-04')

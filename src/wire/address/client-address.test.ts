@@ -11,7 +11,7 @@ function trusting(setting: string): TrustedProxies {
 }
 
 describe('parseTrustedProxies', () => {
-  it('accepts names, addresses and ranges, and trusts no proxy if the list is empty', () => {
+  it('accepts named ranges, addresses and CIDR ranges, and trusts no proxy if the list is empty', () => {
     for (const [setting, trusted, others] of [
       [
         'loopback,private',
@@ -30,7 +30,7 @@ describe('parseTrustedProxies', () => {
     }
     assert.equal(trusting('').trusts('127.0.0.1'), false)
   })
-  it('names the entry that it cannot parse', () => {
+  it('reports the entry that it cannot parse', () => {
     for (const entry of ['localhost', '10.0.0.0/33', '::1/129', '10.0.0.0/', '10.0.0.0/8/8', '__proto__']) {
       assert.deepEqual(parseTrustedProxies(`loopback,${entry}`), { ok: false, error: entry })
     }
@@ -68,7 +68,7 @@ describe('the address of a client', () => {
       assert.equal(read({ 'x-forwarded-for': ' [2001:db8::1]:80' }, '127.0.0.1', loopback), '2001:db8::1')
     }
   })
-  it('leads to the network of a single sender, and to a larger block that is usually assigned as a whole', () => {
+  it('identifies the network of a single sender, and the larger block that is usually assigned as a whole', () => {
     for (const [address, network, neighbourhood] of [
       ['10.1.2.3', '10.1.2.3', '10.1.2.0/24'],
       ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64', '2001:db8:1::/48'],

@@ -30,7 +30,7 @@ describe('the fields of a form', () => {
     assert.ok(takesAtMost(10, find, pass))
   })
 
-  it('leave only their value to the parser, without the plus signs that slow it down', t => {
+  it('pass only their value to the parser, and replace the plus signs that would slow it down', t => {
     const given: string[] = []
     class Parser extends URLSearchParams {
       constructor(init?: ConstructorParameters<typeof URLSearchParams>[0]) {
@@ -43,7 +43,7 @@ describe('the fields of a form', () => {
     assert.deepEqual(given, ['v= %2B  '])
   })
 
-  it('are decoded in the same way as every browser does', () => {
+  it('are decoded in the same way as in every browser', () => {
     const pieces = fc.array(fc.oneof(fc.constantFrom('+', '%', '%2B', '%e2%82%ac', '%ff', ' ', '=', 'é'), fc.string()))
     fc.assert(
       fc.property(pieces, parts => {

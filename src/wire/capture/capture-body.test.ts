@@ -78,11 +78,11 @@ describe('readCaptureBody', () => {
     )
     assert.ok(read(real, { compression: 'lz64' }, threadMax).length > 2 * MiB)
   })
-  it('decompresses everything even if the trailer of the last gzip member names too small a size', () => {
+  it('decompresses everything even if the trailer of the last gzip member states too small a size', () => {
     const text = `"${'x'.repeat(200_000)}"`
     assert.equal(read(Buffer.concat([gzipSync(text), gzipSync(' ')])).length, text.length + 1)
   })
-  it('answers every input with text or an error', () => {
+  it('returns text or an error for every input', () => {
     const anyBody = fc.oneof(
       fc.uint8Array({ maxLength: 200 }),
       fc.uint8Array({ maxLength: 60 }).map(bytes => Buffer.concat([Buffer.from([0x1f, 0x8b, 0x08]), bytes])),

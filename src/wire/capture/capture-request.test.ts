@@ -30,7 +30,7 @@ describe('parseCaptureRequest', () => {
     assert.equal(resultOf({ token: 'k', batch: [listed] }, { structuredIdBytesMax: 2_000 }), 1)
     assert.equal(resultOf('[0,0,0,0,0,0]', { parsedBytesMax: 13 }), 'invalid_shape')
   })
-  it('refuses ids that are lists or objects and too long in total', () => {
+  it('refuses ids that are lists or objects if they are too long in total', () => {
     const long = (count: number) => [...Array(count).keys()].map(index => 1e5 + index)
     const batch = (count: number) => [1, 2].map(() => ({ event: 'e', properties: { distinct_id: long(count) } }))
     assert.equal(resultOf({ token: 'k', batch: batch(4_000) }), 2)

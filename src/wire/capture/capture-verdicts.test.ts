@@ -76,7 +76,7 @@ describe('the results for the items of a request', () => {
     assert.equal(body.not_itemised, 20_000)
   })
 
-  it('have a message for every reason, and shorten names', () => {
+  it('have a message for every reason, and truncate long event names', () => {
     const table = tableOf(eventRefusals.map((_, row) => sent(row, { ...noId, name: 'x'.repeat(5_000) })))
     for (const [row, refusal] of eventRefusals.entries()) setOutcomeCode(table, row, rejectCodes[refusal])
     for (const { reason, detail, event } of answerOf(table).events) {
@@ -91,7 +91,7 @@ describe('the results for the items of a request', () => {
     assert.deepEqual([status, body.code, body.type], [413, 'payload_too_large', 'validation_error'])
   })
 
-  it('are drops for events that a quota left out', () => {
+  it('have the kind `drop` for events that a quota left out', () => {
     const items = () => tableOf([sent(0), sent(1, unreadable), sent(2, heatmap), sent(3, noId)])
     const all = answerOf(leaveOut(items(), [0, 1, 2]))
     assert.deepEqual(all.body.counts, { ok: 0, warning: 0, drop: 3, reject: 1 })
@@ -102,7 +102,7 @@ describe('the results for the items of a request', () => {
     assert.match(one.events[1]!.detail!, /over its quota of exceptions/)
   })
 
-  it('distinguish two events with one uuid when a quota left one out', () => {
+  it('distinguish two events with the same uuid if a quota left out one of them', () => {
     const table = tableOf([sent(7), sent(7)])
     assert.deepEqual(resultsOf(answerOf(leaveOut(table, [1]))), ['ok', 'events_over_quota'])
   })
@@ -132,7 +132,7 @@ describe('the results for the items of a request', () => {
     assert.deepEqual(others, [null, null, uuidOf(3)])
   })
 
-  it('become warnings if person processing was switched off, however many there are', () => {
+  it('have the kind `warning` for events whose person processing was switched off, however many there are', () => {
     const table = tableOf([sent(0), sent(1, unreadable), sent(2, heatmap), sent(3)])
     setOutcomeCode(table, 0, warningCodes.person_processing_disabled)
     const told = answerOf(table)

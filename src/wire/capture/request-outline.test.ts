@@ -233,7 +233,7 @@ describe('readRequestOutline', () => {
     for (const text of unusual) assert.equal(outlineOfText(text), null, text)
     assert.equal(outlineOfText('[{},{},{}]', 2), null)
   })
-  it('gives up on a repeated list instead of allocating space for each', () => {
+  it('gives up on a repeated list instead of allocating space for each repetition', () => {
     const text = `{"api_key":"k",${'"batch":[{}],'.repeat(20_000)}"batch":[]}`
     const outline = () => outlineOfText(text)
     assert.ok(takesAtMost(2, outline, () => JSON.parse(text)))

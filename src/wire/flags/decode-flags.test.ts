@@ -77,7 +77,7 @@ describe('many values in a /flags request', () => {
     }
   })
 
-  it('are not counted inside strings; a request with few values is decoded at once, even with number literals to keep', () => {
+  it('are not counted inside strings; few values are decoded at once, even if number literals must be preserved', () => {
     const few = requestText(`{"a":[${'1.0,'.repeat(inlineFlagsValuesMax - 100)}1e5]}`)
     assert.ok(decodeFlagsOnEventLoop(bodyOf(few), context).ok)
     assert.ok(decodeFlagsOnEventLoop(bodyOf(requestText(`{"a":${JSON.stringify(many)}}`)), context).ok)

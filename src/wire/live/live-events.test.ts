@@ -37,7 +37,7 @@ describe('messages of the live view', () => {
     assert.ok(text.includes('"n": 1.0') && text.includes('12345678901234567890'))
   })
 
-  it('keep the first members of values that are too large, and say that they are truncated', () => {
+  it('keep the first members of values that are too large, and are marked as truncated', () => {
     const propertiesJson = JSON.stringify({ a: 1, b: ['},"'], pad: 'x'.repeat(liveTextMax.properties), c: 2 })
     const { data } = read(liveMessages.event(aCapturedEvent(1, { propertiesJson }), 'main', 0))
     assert.deepEqual([data.properties, data.cut], [{ a: 1, b: ['},"'] }, true])
@@ -52,7 +52,7 @@ describe('messages of the live view', () => {
     assert.equal('cut' in read(liveMessages.reject(aCapturedReject(), 'main', 3)).data, false)
   })
 
-  it('count hidden events in total and by reason, and report periods without counts', () => {
+  it('count hidden events in total and by reason, and report lost events with their reason but without a count', () => {
     const { lines, data } = read(liveMessages.skipped({ rate: 5, slow: 0, too_large: 2 }))
     assert.deepEqual(lines, ['event: skipped'])
     assert.deepEqual(data, { count: 7, reasons: { rate: 5, too_large: 2 } })

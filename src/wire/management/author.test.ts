@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { encodeAuthor } from './author.ts'
 
-test('an author has the ids of a PostHog user, which are those of its key or otherwise derived from its label', () => {
+test('an author has ids like a PostHog user, derived from the author’s key or, without a key, from the label', () => {
   const keyId = '0199a000-0000-7000-8000-000000000001'
   const ofKey = encodeAuthor({ id: keyId, label: 'ci' })!
   assert.deepEqual([ofKey.first_name, ofKey.last_name, ofKey.email], ['ci', '', ''])

@@ -93,7 +93,7 @@ function randomRequest(signal: OtlpSignal, seed: number): Request {
 }
 
 describe('the count of an OpenTelemetry request', () => {
-  it('matches the result of an independent encoder, in protobuf and in JSON', () => {
+  it('matches the number of items that an independent encoder wrote, in protobuf and in JSON', () => {
     let total = 0
     for (let seed = 1; seed <= 400; seed++) {
       const signal = (['logs', 'metrics', 'traces'] as const)[seed % 3]!
@@ -105,7 +105,7 @@ describe('the count of an OpenTelemetry request', () => {
     assert.ok(total > 300)
   })
 
-  it('never throws on random or truncated bytes; a truncated message is refused or has no more items', () => {
+  it('never throws on random or truncated bytes, and is refused or not higher when a message is truncated', () => {
     const random = randomFrom(7)
     for (let round = 0; round < 2_000; round++) {
       const bytes = Buffer.from(Array.from({ length: random(60) }, () => random(round % 2 === 0 ? 256 : 20)))

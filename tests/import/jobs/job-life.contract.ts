@@ -31,7 +31,7 @@ export function jobLifeContract(engine: string, open: OpenSqlState): void {
       return [plan, source]
     }
 
-    it('live values are kept by default', async t => {
+    it('by default, the import does not overwrite live values', async t => {
       assert.deepEqual(await liveThenImport(t, {}), ['live', 'late'])
     })
 

@@ -42,7 +42,7 @@ export function knownPersonsContract(engine: string, open: OpenSqlState): void {
       assert.deepEqual(shown(world), { live: { plan: 'live', country: 'NO', first: 1 } })
     })
 
-    it('rows show properties that the job sets after their events, as a profile file does, also across linked ids', async t => {
+    it('rows show properties that the job sets after these events, as a profile file does, also across linked ids', async t => {
       const world = await importWorld(t, open)
       await world.publishEvents(
         anImportedEvent('visit', 'device', day, {}),
@@ -53,7 +53,7 @@ export function knownPersonsContract(engine: string, open: OpenSqlState): void {
       for (const [name, properties] of Object.entries(shown(world))) assert.deepEqual(properties, { plan: 'pro' }, name)
     })
 
-    it('a worker that lost its stream stops before the next step even if no row has a person; the next worker finishes', async t => {
+    it('a worker that lost its stream to another stops before the next step, even without persons; the other finishes', async t => {
       const world = await importWorld(t, open)
       const { events, chunks, management } = world
       const job = await world.createJob()

@@ -46,7 +46,7 @@ export function randomJobsContract(engine: string, open: OpenSqlState, numRuns: 
         assert.equal(world.events.pending.length, 0)
       }))
 
-    it('a closed job refuses events, with a reject when it is published and a drop when it is discarded', async t => {
+    it('a closed job takes no more events: they become rejects if it is published, and are dropped if it is discarded', async t => {
       const world = await importWorld(t, open)
       const [published, discarded] = [await world.createJob(), await world.createJob()]
       await world.publish(published)

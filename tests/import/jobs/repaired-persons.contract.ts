@@ -53,7 +53,7 @@ export function repairedPersonsContract(engine: string, open: OpenSqlState, numR
         if ((await world.notes(job))['undo_left:history_is_incomplete'] === undefined) await assertUnchanged()
       }))
 
-    it('restores damaged persons, after a report of what would change', () =>
+    it('reports what would change, and then restores damaged persons', () =>
       check(async (newWorld, before, _, after) => {
         const world = await newWorld()
         await applyAll(world, [...before, ...after].map(live))
@@ -136,7 +136,7 @@ export function repairedPersonsContract(engine: string, open: OpenSqlState, numR
   })
 
   describe(`splitting a person on ${engine}`, () => {
-    it('gives each distinct id the person that its own events make without the links', () =>
+    it('gives each distinct id a person that results from the id’s own events without the links', () =>
       check(async (newWorld, before, during, after) => {
         const world = await newWorld()
         await applyAll(world, before.map(live))
@@ -276,7 +276,7 @@ export function repairedPersonsContract(engine: string, open: OpenSqlState, numR
       assert.deepEqual({ ...(await world.repair(rebuildAll)), idCount: 0 }, emptyReport)
     })
 
-    it('waits for the next start if the worker stops while it reads links', async t => {
+    it('is postponed to the next start if the worker stops while it reads links', async t => {
       const world = await importWorld(t, open)
       await world.apply(anEvent('$identify', 'a', { $anon_distinct_id: 'b' }, { timestampMs: day }))
       const stored = await world.stored()

@@ -211,7 +211,7 @@ describe('posthog-js without cookies', { skip }, () => {
     })
   }
 
-  it('continues without cookies when consent is refused (mode 1)', async () => {
+  it('continues without cookies when the visitor refuses consent (mode 1)', async () => {
     await setMode(1)
     setTime(noon + 30 * dayMs)
     const { flags, cookies } = await visitAs(ada, onReject, refuseAnd('refused-1'))
@@ -222,7 +222,7 @@ describe('posthog-js without cookies', { skip }, () => {
     assert.deepEqual(cookies, [])
   })
 
-  it('continues without cookies when consent is refused (mode 2), and cannot identify', async () => {
+  it('continues without cookies and cannot identify the visitor when the visitor refuses consent (mode 2)', async () => {
     await setMode(2)
     setTime(noon + 32 * dayMs)
     let identified: unknown
@@ -247,7 +247,7 @@ describe('posthog-js without cookies', { skip }, () => {
     assert.deepEqual(complaints, [])
   })
 
-  it('works as usual once consent is given, after a refusal too', async () => {
+  it('works as usual once the visitor consents, even after a refusal', async () => {
     const { flags, cookies } = await visitAs(carol, onReject, async page => {
       await refuseAnd('consent-refused')(page)
       const [refused] = await storedOf('consent-refused', 1)
@@ -291,7 +291,7 @@ describe('posthog-js without cookies', { skip }, () => {
     assert.match(hashed!.distinct_id, cookielessId)
   })
 
-  it('has the salts of ended days deleted by the instance', async () => {
+  it('depends on daily salts, and the instance deletes the salts of ended days', async () => {
     const salts = join(folder, 'salts')
     writeFileSync(join(salts, '2026-12-26'), randomBytes(16))
     // A worker deletes them when it starts, and each minute from then on.
@@ -299,7 +299,7 @@ describe('posthog-js without cookies', { skip }, () => {
     await eventually(() => readdirSync(salts).join() === '2026-12-30', { what: 'salts to go' })
   })
 
-  it('leaves neither address nor user agent in any file or log line', async () => {
+  it('leaves neither the visitor’s address nor the user agent in any file or log line of the instance', async () => {
     const properties = { $cookieless_mode: true, $raw_user_agent: ada.userAgent, $ip: ada.address, $host: 'shop.test' }
     const page = { event: 'beside a bad one', distinct_id: '$posthog_cookieless', properties }
     for (const body of [

@@ -301,7 +301,7 @@ describe('posthog-js from Pennon', { skip }, () => {
     await record(false)
   })
 
-  it('resends requests answered 500 or 503 with a retry count, and they are stored once', async () => {
+  it('resends requests after a 500 or 503, adding a retry count, and their events are stored once', async () => {
     site.acceptance.proxy.take()
     const refusals = [500, 503].map(status => ({ status, body: '{}', headers: { 'access-control-allow-origin': '*' } }))
     site.acceptance.proxy.answerNext('/e/', refusals)

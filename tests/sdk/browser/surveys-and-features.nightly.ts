@@ -77,7 +77,7 @@ describe('an early access feature in a page', { skip }, () => {
 })
 
 describe('a survey in a page', { skip }, () => {
-  it('is shown to visitors with its flag, and its answer is stored and prevents showing it again', async () => {
+  it('is shown to visitors if the linked flag is on, and not again once their answer is stored', async () => {
     const { pennon } = site.acceptance
     const flags = `${api}/feature_flags/`
     const linked = await pennon.api<{ id: number }>('POST', flags, {

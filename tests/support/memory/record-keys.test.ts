@@ -16,7 +16,7 @@ function keysOf(bytes: Uint8Array) {
   }))
 }
 
-it('each event and reject in encoded records is found with its key, in any script', () => {
+it('each event and reject in encoded records is found with its key, whatever characters it contains', () => {
   const encoder = new RecordEncoder()
   const places = [0]
   const note = () => void places.push(encoder.bytes)

@@ -86,7 +86,7 @@ describe('an answer of the event store', () => {
       await assert.rejects(read, /the caller left/)
     })
 
-  it('is a store failure if it is held as bytes and ends within a row, even without a count', async () => {
+  it('is a store failure if it is held as bytes and ends within a row, even without a row count from the server', async () => {
     ;[body, summary] = ['[1]\n[2', {}]
     await assert.rejects(readings['to be held as bytes'](), { name: 'PortError', code: 'unavailable' })
   })

@@ -118,7 +118,7 @@ describe('bounds in SQL', () => {
     return { sql, params: Object.values(params.values) }
   }
 
-  it('write times with nine digits after the second, even before 1970, and match nothing if the value is not a time', () => {
+  it('write times with nine decimals of a second, even before 1970, and match nothing if the value is not a time', () => {
     for (const [value, expected] of [
       ['2026-01-31T12:00:00Z', 1_769_860_800_000_000_000n],
       ['2026-01-31T12:00:00.123456Z', 1_769_860_800_123_456_000n],

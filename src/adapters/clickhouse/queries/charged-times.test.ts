@@ -40,7 +40,7 @@ function aStore(limit: number, failure: PortError) {
 }
 
 describe('asking for the days on which events were charged', () => {
-  it('asks once, and answers in the order of the question', async () => {
+  it('sends one query, and returns the times in the order of the events', async () => {
     const { clients, sizes } = aStore(10_000, tooLong)
     const times = await findChargedTimes(clients, events.toReversed())
     assert.deepEqual(times, events.map((_, n) => n).toReversed())

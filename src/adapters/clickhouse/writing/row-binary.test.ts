@@ -28,7 +28,7 @@ describe('RowBinaryWriter', () => {
     }
   })
 
-  it('writes 64-bit integers, also negative ones, and those above 2^53 that are given as two 32-bit words', () => {
+  it('writes 64-bit integers, including negative ones, and ones above 2^53 given as two 32-bit words', () => {
     for (const [value, highWord] of [
       [0, 0],
       [1, 0],
@@ -65,7 +65,7 @@ describe('RowBinaryWriter', () => {
     )
   })
 
-  it('writes maps, and overwrites the bytes that a truncation has discarded', () => {
+  it('writes maps, even over bytes that a truncation has discarded', () => {
     const map = new Map([['flag', 'on']])
     assert.equal(
       hexOf(to => {

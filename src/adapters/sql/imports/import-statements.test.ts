@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { createAssignmentRecords } from './import-statements.ts'
 
-it('a merged person passes its flag and cohort assignments to the survivor, except those that an earlier one passed', () => {
+it('a merged person passes to the survivor only flag and cohort assignments that the survivor does not have yet', () => {
   const has = new Map([
     ['survivor', { hashKeys: [['a', 's']] as const, cohortIds: [1] }],
     [

@@ -99,7 +99,7 @@ describe('the rows of a load', () => {
     ])
   })
 
-  it('are requested once per id and group, and not for a group whose type is gone', () => {
+  it('are requested once per id and group, but not for groups whose type is missing or being deleted', () => {
     const ids = [
       [1, 'a'],
       [2, 'a'],

@@ -83,7 +83,7 @@ describe('a definition stored as a row', () => {
 describe('stored JSON', () => {
   const corrupt = { code: 'corrupt' }
 
-  it('is an object, or is refused, and keeps its number literals', () => {
+  it('must be an object, and keeps its number literals', () => {
     assert.deepEqual(parseStoredJsonObject('{}'), {})
     assert.equal(
       JSON.stringify(parseStoredJsonObject('{"a":1.0,"b":9007199254740993}')),
@@ -95,7 +95,7 @@ describe('stored JSON', () => {
     for (const text of ['', '{', 'undefined']) assert.throws(() => parseStoredJson(text), corrupt, text)
   })
 
-  it('returns only the requested properties if there are many', () => {
+  it('yields only the requested properties if it is long', () => {
     const long = JSON.stringify({ a: 1, b: 'x'.repeat(100_000), c: 3 })
     assert.equal(parseStoredProperties(long, () => new Set(['c', 'd'])).c, 3)
     assert.throws(() => parseStoredProperties(`${long.slice(0, -1)},`, () => new Set(['c'])), corrupt)

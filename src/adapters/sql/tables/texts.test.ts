@@ -10,7 +10,7 @@ import { countFittingRows } from './read-pages.ts'
 import { makeTextArgumentsStorable, toStorableFields, toStorableText } from './wrap-methods.ts'
 
 describe('a page', () => {
-  it('ends before the row that would exceed its limit, but has at least one row', () => {
+  it('ends before the row that would exceed its limit, but contains at least one row if there is any', () => {
     const cases: [bytes: (number | string)[], expected: number][] = [
       [[], 0],
       [[10], 1],
@@ -111,7 +111,7 @@ describe('a text in a separate column', () => {
       assert.equal(toStorableText(text), expected)
   })
 
-  it('is made storable in the arguments of a method and in the direct fields of an argument', async () => {
+  it('is made storable both as the argument of a method and as a direct field of an argument', async () => {
     const { take } = makeTextArgumentsStorable({ take: async (...args: unknown[]) => args })
     const [list, nested, plain] = [['\0'], { inner: { text: '\0' } }, { text: 'a', number: 1 }]
     const args = await take('\0', { text: '\0', number: 1 }, list, nested, plain, null, undefined, 5)

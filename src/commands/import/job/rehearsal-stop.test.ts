@@ -53,7 +53,7 @@ describe('a rehearsed job', () => {
     )
   })
 
-  it('stops without any event, whatever its limit allows', () => {
+  it('stops if it has no events, whatever its limit allows', () => {
     const all = { ...plan, limits: { ...limits, maxRejectShare: 1 } }
     assert.match(textOf({ rejected: 100 }, all)!, /^No event comes from the 100 records \(100 are rejected\)/)
     assert.match(textOf({ read: 1, rejected: 1 }, all)!, /^No event comes from the 1 record \(1 is rejected\)/)

@@ -12,7 +12,7 @@ const figures: ProgressFigures = {
   ...{ waiting: 'no connection to http://x, 8 s', recordsPerSecond: 100, meanRecordsPerSecond: 90, etaSeconds: 18 },
 }
 
-describe('the line of progress', () => {
+describe('the progress line', () => {
   it('shows the stage, what it waits for, the time left, the counts and the pace', () => {
     assert.equal(
       formatProgressLine(figures),
@@ -20,7 +20,7 @@ describe('the line of progress', () => {
     )
   })
 
-  it('counts groups and links apart from records', () => {
+  it('counts groups and links separately from records', () => {
     const counts = { recordsDone: 10, recordsTotal: 149, unit: 'groups and links' } as const
     assert.match(
       formatProgressLine({ ...figures, ...counts, day: null, waiting: null }),
@@ -56,7 +56,7 @@ describe('the line of progress', () => {
     }
   })
 
-  it('comes after a bar on a terminal if the total is known', t => {
+  it('follows a progress bar on a terminal if the total is known', t => {
     const shown = aDisplay(t, { width: 100 })
     shown.tracker.begin('stage', { bytes: 400 })
     shown.tracker.add({ records: 5, bytes: 100 })

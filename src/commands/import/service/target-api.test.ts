@@ -46,7 +46,7 @@ async function aFolder(t: TestContext) {
 }
 
 describe('the personal key', () => {
-  it('is sent only to the target that the folder was approved for, by every function that calls it', async t => {
+  it('is sent only to the target that the folder was approved for, by every function that calls a target', async t => {
     const { keys, folder, address, madeAt, approveFor } = await aFolder(t)
     const plan = planTo({ ...project, address: 'https://pennon.example.com', apiAddress: address })
     madeAt('https://pennon.example.com')
@@ -91,7 +91,7 @@ describe('the personal key', () => {
   })
 })
 
-it('a job accepts events until it is published, discarded or failed, and afterwards the message says what to do', () => {
+it('a job accepts events until it is published, is discarded or fails; afterwards an error says what to do', () => {
   for (const state of ['planned', 'rehearsed', 'approved', 'sending', 'verifying', 'pending'])
     assert.equal(describeEndedJob(state, 'history'), null)
   for (const state of ['publishing', 'published', 'failed'])

@@ -56,7 +56,7 @@ describe('validateFlag', () => {
     assert.match(unversioned!.message, /^Unknown field rules\. .* a document with "version": 2\?$/)
   })
 
-  it('refuses misspelt names at every level, and other products’ names for a field', () => {
+  it('refuses misspelt names at every level, and names that other products use for a field', () => {
     const refused: [string, string[]][] = [
       ['{"groups":[{"rollout":50}]}', ['groups.0.rollout']],
       ['{"groups":[{"percentage":10}]}', ['groups.0.percentage']],
@@ -274,7 +274,7 @@ describe('validateFlag', () => {
   const manyPatterns = (pattern: string, count: number) =>
     Array.from({ length: count }, (_, index) => `${pattern}${index}`)
 
-  it('compiles a limited amount of regular expressions, whatever each of them costs', () => {
+  it('refuses regular expressions that are too large in total, whatever each of them costs', () => {
     const refused = (patterns: readonly string[]) => refusedPatterns(patterns).length
     assert.equal(refused(manyPatterns('a'.repeat(996), 3_000)), 3_000 - 5)
     assert.equal(refused(manyPatterns('\\w'.repeat(100), 3_000)), 3_000 - 1)

@@ -220,7 +220,7 @@ describe('recompiling a project', () => {
     assert.ok(project.personKeys.count <= 110, String(project.personKeys.count))
   })
 
-  it('does not change the answers of an evaluation in progress', () => {
+  it('does not change the results of an evaluation in progress', () => {
     const world = emptyWorld()
     world.flags.set(1, on(pro))
     const first = compileProject(definitionsOf(world))

@@ -12,7 +12,7 @@ const variant = (variantKey: string): FlagOutcome => {
 }
 
 describe('the tally of the persons that a flag reaches', () => {
-  it('distinguishes typed values by text, counts no value as off, and counts the subjects that each rule decides', () => {
+  it('distinguishes typed values by text, counts a missing value as off, and counts the subjects per deciding rule', () => {
     const typed = (value: number | null, conditionIndex: number | null): FlagOutcome => {
       const decided = { conditionIndex, typed: { value, variantKey: null } }
       return value === null

@@ -42,7 +42,7 @@ test('filters that differ in key, operator or value are tested separately', () =
   )
 })
 
-test('a missing result for lack of data is not remembered, so that every flag that needs the data fails', () => {
+test('a result that is missing for lack of data is not cached, so that every flag that needs the data fails', () => {
   const shared = new SharedTests()
   const make = () => (reader: SubjectReader) => {
     reader.failure = 'timeout'

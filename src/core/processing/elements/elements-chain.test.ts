@@ -33,7 +33,7 @@ describe('6.8: the chain of elements', () => {
     assert.equal(formatElementsChain([{ 'attr__a"b': 'c"d' }]), `:attr__a\\"b="c\\"d"${place}`)
   })
 
-  it('truncates texts to 400 and addresses to 2,048 characters, and escapes half a surrogate pair', () => {
+  it('truncates texts to 400 and addresses to 2,048 characters, and escapes a lone surrogate', () => {
     const [element] = parseElementsChain(
       formatElementsChain([{ tag_name: 'a', $el_text: 'x'.repeat(500), attr__href: 'h'.repeat(3_000) }]),
     )

@@ -152,14 +152,14 @@ describe('after undoing a job, a person', () => {
     )
   })
 
-  it('that only the job created is removed, with an override for an id that has had another person', () => {
+  it('created only by the job is removed, with an override for an id that had another person before', () => {
     const { persons, overrides, imports } = undone([['a', {}, { ...ofJob, ...link('b') }]])
     assert.deepEqual(persons, {})
     assert.deepEqual(overrides, [{ projectId, distinctId: 'b', personId: uuid('b'), version: 5 }])
     assert.deepEqual(imports.nextVersions, [{ projectId, distinctId: 'b', version: 6 }])
   })
 
-  it('that only the job created stays unchanged, with a note, if a value is explained by no event', () => {
+  it('created only by the job stays unchanged, with a note, if no event explains one of its values', () => {
     const { persons, noted } = undone([['a', { $set: { k: 1 } }, ofJob]], withProperties('a', { other: 1 }))
     assert.deepEqual(persons, { a: { k: 1, other: 1 } })
     assert.deepEqual(noted, [{ distinctIds: ['a'] }])
@@ -282,7 +282,7 @@ describe('after undoing a job, a group', () => {
     assert.deepEqual([groups, noted], [[{ live: 1, other: 1 }], []])
   })
 
-  it('that only the job created stays, with a note, if a value is explained by no event', () => {
+  it('created only by the job stays, with a note, if no event explains one of its values', () => {
     const { groups, noted } = undone([described], withGroup({ other: 1 }))
     assert.deepEqual(groups, [{ k: 1, other: 1 }])
     assert.deepEqual(noted, [{ groupTypeIndex: 0, groupKey: 'x' }])

@@ -135,7 +135,7 @@ describe('folding stored events', () => {
   })
 })
 
-test('folding a history once with and without a job gives the same as folding it separately for each case', async () => {
+test('folding a history with and without a job in one pass gives the same results as two separate passes', async () => {
   const large = live({ name: 'e', id: 'a', properties: { $set: { large: 'x'.repeat(5_000) } } }, 0)
   await fc.assert(
     fc.asyncProperty(mixedLiveActs, mixedActs, mixedLiveActs, fc.boolean(), async (before, during, after, isDay) => {

@@ -32,7 +32,7 @@ test('events of different streams are ordered by the time at which they were sto
   assert.equal(ordered(events), 'a b c d')
 })
 
-test('events stored after the clock was set back stay behind earlier events of their own stream only', () => {
+test('events stored after the clock was set back follow earlier events of their own stream, not of other streams', () => {
   const events = [at('a', 'main', 1, 30), at('b', 'main', 2, 10), at('other', 'main/2', 1, 20)]
   assert.equal(ordered(events), 'other a b')
 })
@@ -46,7 +46,7 @@ test('rows from before offsets were stored are in the order in which they were s
   assert.equal(ordered([at('b', '', 0, 20), at('a', '', 0, 10), at('c', 'main', 1, 30)]), 'a b c')
 })
 
-test('a job counts as a whole from when its publishing began, after events stored in the same millisecond', () => {
+test('a job takes effect as a whole when its publishing begins, after events stored in the same millisecond', () => {
   const events = [
     ...[at('x', 'historical', 1, 5, ofJob), at('y', 'historical', 2, 50, ofJob)],
     ...[at('a', 'main', 1, 10), at('b', 'main', 2, 20), at('c', 'main', 3, 21)],

@@ -156,7 +156,7 @@ describe('publishing a staged person', () => {
     }
   })
 
-  it('removes the published ids from the list, and ignores unknown ids', () => {
+  it('removes the published ids from the staged ids, and ignores unknown ids', () => {
     const state = stagingState({ staged: [{ id: 'ada' }, { id: 'bob' }, { id: 'cy' }] })
     const batch = publishPersons(batchOf(state), ['bob', 'nobody', 'ada'])
     const done = batch.changes.imports!.removedMappings.map(({ distinctId }) => distinctId)
@@ -172,7 +172,7 @@ describe('publishing a staged person', () => {
     assert.throws(() => publishPersons(batchOf(state, { projectId: 2 }), ['ada']), ProjectGoneError)
   })
 
-  it('gives the same persons in any order and in any batches', () => {
+  it('gives the same persons in any order and any division into batches', () => {
     const time = fc.record({ timestampMs: fc.nat(3), uuid: fc.constantFrom('u1', 'u2', 'u3') })
     // The job's latest write and its first $set_once; a uuid belongs to one event, so it has one value.
     const registers = fc

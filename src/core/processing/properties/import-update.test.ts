@@ -105,7 +105,7 @@ describe('live and imported events together', () => {
     }
   })
 
-  it('a live $set replaces an imported value, even with an equal value or a key that changes with every page', async () => {
+  it('let a live $set replace an imported value, even with an equal value or a key that changes with every page', async () => {
     const world = aWorld()
     await world.apply(anImportedEvent('$pageview', 'ada', 1_000, { $browser: 'Chrome' }))
     await world.apply(anEvent('$pageview', 'ada', { $browser: 'Chrome' }))
@@ -114,7 +114,7 @@ describe('live and imported events together', () => {
     assert.equal(world.person('ada')?.properties.$browser, 'Chrome')
   })
 
-  it('a key that a live $set_once creates counts as live, so that imports do not change it', async () => {
+  it('treat a key that a live $set_once creates as live, so that imports do not change it', async () => {
     const world = aWorld()
     await world.apply(anEvent('e', 'ada', { $set_once: { first: 'live' } }))
     await world.apply(anImportedEvent('e', 'ada', 1, { $set: { first: 'old' }, $set_once: { first: 'older' } }))

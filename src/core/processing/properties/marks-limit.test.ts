@@ -13,7 +13,7 @@ const apply = (profile: Profile, ...args: Parameters<typeof update>): Profile =>
   applyImportUpdate(profile, update(...args) as Parameters<typeof applyImportUpdate>[1]) ?? profile
 
 describe('the stored marks that say how a person’s properties were set', () => {
-  it('exceed their limit if an import removed very many properties, and are shortened in a merge', () => {
+  it('exceed their limit if an import removed very many properties; trimming keeps only those of existing properties', () => {
     const some = apply({ ...emptyProfile, properties: {} }, 1, { set: { kept: 1 } })
     assert.ok(!exceedsMarksLimit(some.marks))
     const many = apply(some, 2, { unset: Array.from({ length: 12_000 }, (_, index) => `k${index}`) })

@@ -73,7 +73,7 @@ describe('the address of a reject', () => {
     return [...processed.rows.rejected, ...rejected].map(reject => reject.source!.ip)
   }
 
-  it('is kept unless the project keeps no addresses', async () => {
+  it('is stored unless the project stores no addresses', async () => {
     assert.deepEqual(await addresses(false), Array(3).fill('203.0.113.7'))
     assert.deepEqual(await addresses(true), ['', '', ''])
   })

@@ -255,7 +255,7 @@ describe('the groups of an Amplitude event', () => {
     return [events.at(-1)!.properties.$groups, events.slice(0, -1).map(({ properties }) => properties.$group_key)]
   }
 
-  it('are reduced to one per type in the event, with a $groupidentify for each', () => {
+  it('are limited to one per type in the event, but every group has a $groupidentify', () => {
     const record = line({
       groups: { org: ['', 'north', 'south', 'EMPTY'], team: 'red' },
       group_properties: { org: { west: { tier: 'new' }, '': { tier: 'none' }, '(not set)': {} } },
@@ -306,7 +306,7 @@ describe('a row of an Amplitude merge file', () => {
     }
   })
 
-  it('joins two users only with consent', () => {
+  it('joins two users only if the configuration allows dangerous merges', () => {
     const records = [seen(1, { user_id: 'ada' }), seen(2, { user_id: 'bob' }), merge]
     const field = 'merged_amplitude_id'
     assert.deepEqual(lastOutcome(records), { rejected: { reason: 'merge_needs_approval', field } })

@@ -99,7 +99,7 @@ describe('a Plausible row imported as one event with totals', () => {
       assert.equal(event!.timestamp, instant)
     })
 
-  it('is refused without the zone of the site, and without a day', () => {
+  it('is refused if the zone of the site is missing, or if its day is missing or invalid', () => {
     assert.deepEqual(convertRecords(plausible, [page({})], { site }), [
       { rejected: { reason: 'timestamp_zone_unknown', field: 'date' } },
     ])
@@ -161,7 +161,7 @@ describe('a Plausible row imported as page views', () => {
     )
   })
 
-  it('is skipped without views, and refused with more views than fit into memory', () => {
+  it('is skipped if it has no views, and refused if it has more views than fit into memory', () => {
     assert.deepEqual(convertRecords(plausible, [page({ pageviews: 0 }), page({ pageviews: '1000001' })], views), [
       { skipped: 'filtered' },
       { rejected: { reason: 'record_too_large', field: 'pageviews' } },

@@ -132,7 +132,7 @@ describe('the ids of a PostHog person', () => {
     created_at: '2024-05-01 12:00:00',
   })
 
-  it('are merged into the first id, with consent', () => {
+  it('are merged into the first id if the configuration allows dangerous merges', () => {
     const rows = [id('u-1'), id('u-2'), id('u-1')]
     const outcomes = convertRecords(posthog, rows, { allow_dangerous_merge: true })
     const merged = outcomes.flatMap(outcome => ('events' in outcome ? outcome.events : []))
@@ -171,7 +171,7 @@ describe('the ids of a PostHog person', () => {
     assert.deepEqual(mergesOf([moved('x', 'p-2', 1), ...rows, moved('x', 'p-1', 2)]), ['x a', 'x b'])
   })
 
-  it('are merged only if the operator allowed it', () => {
+  it('are rejected if they need a merge that the configuration does not allow', () => {
     const reasons = convertRecords(posthog, [id('u-1'), id('u-2')]).map(outcome =>
       'rejected' in outcome ? outcome.rejected.reason : 'skipped',
     )

@@ -125,7 +125,7 @@ describe('a Segment message', () => {
     assert.deepEqual(only({ messageId: null }).properties, {})
   })
 
-  it('is skipped only when this destination was switched off for it', () => {
+  it('is skipped only when its integrations switch off PostHog itself', () => {
     assert.deepEqual(outcomeOf({ integrations: { PostHog: false }, type: 'unheard' }), {
       skipped: 'destination_disabled',
     })
@@ -216,7 +216,7 @@ describe('the time of a Segment message', () => {
   }
   const timeOf = (fields: JsonObject, config?: JsonObject) => only({ timestamp: null, ...fields }, config).timestamp
 
-  it('is the time that Segment corrected, or else corrected here, or else the device’s time or the time of receipt', () => {
+  it('is the time corrected by Segment, else by the importer, else the device’s time, else the time of receipt', () => {
     assert.equal(timeOf({ ...times, timestamp: '2024-05-01T11:00:00.5Z' }), '2024-05-01T11:00:00.500Z')
     assert.equal(timeOf(times), '2024-05-01T12:00:00.000100Z')
     assert.equal(timeOf({ ...times, sentAt: null }), '2024-05-01T13:00:00.000Z')

@@ -15,7 +15,7 @@ describe('a note of the service about an import', () => {
     )
   })
 
-  it('is a sentence for every code about rows that are counted when publishing', () => {
+  it('is a sentence for every code about rows that are missing when the import is published', () => {
     const codes = [...readFileSync('src/services/imports/add-missing-rows-note.ts', 'utf8').matchAll(/'(rows_\w+)'/g)]
     assert.equal(codes.length, 2)
     for (const [, reason] of codes)
@@ -26,7 +26,7 @@ describe('a note of the service about an import', () => {
     assert.equal(formatNote({ reason: 'constructor', count: 2 }), '2 times: constructor.')
   })
 
-  it('is explained in the guide for everything that discarding leaves behind', () => {
+  it('is explained in the guide if it is about data that discarding the import does not remove', () => {
     const guide = readFileSync('docs/import.md', 'utf8')
     const codes = readFileSync('src/core/imports/import-changes.ts', 'utf8').match(/undo_left:\w+/g)!
     assert.equal(codes.length, 3)

@@ -25,13 +25,13 @@ describe('the options of a plan', () => {
     assert.doesNotMatch(formatChoices(choices)[2]!, /REPLACES/)
   })
 
-  it('mention kept person data only for a project that may have live events', () => {
+  it('mention --keep-person-data only for a project that may have live events', () => {
     const kept = (answer?: { hasEvents: boolean }) =>
       listPlanChoices({ config: { strip_person_updates: false }, limits: usual }, answer as never).length
     assert.deepEqual([kept(), kept({ hasEvents: true }), kept({ hasEvents: false })], [1, 1, 0])
   })
 
-  it('are all in the report, or one line says that every option has its default', async t => {
+  it('all appear in the report, or one line states that every option has its default', async t => {
     const marked = await reports(t, { joining: overwriting })
     assert.match(
       marked.html,

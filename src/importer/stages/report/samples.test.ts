@@ -3,7 +3,7 @@ import { it } from 'node:test'
 import type { StagedOutcome } from '#importer/job/staged-part.ts'
 import { Samples } from './samples.ts'
 
-it('there are samples of each kind of outcome, and on every day a few more of records with events', () => {
+it('samples cover each kind of outcome, and include a few more records with events for every day', () => {
   const samples = new Samples()
   const offer = (part: string, result: object, line: number) => {
     samples.offer(part, {

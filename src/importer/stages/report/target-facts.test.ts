@@ -20,7 +20,7 @@ const oldDays = [
 ]
 const day = (text: string, live: number, imported: number) => ({ day: text, live, imported, jobs: ['4'] })
 
-describe('the answer of a target about its events', () => {
+describe('the summary of the events that a target already has', () => {
   it('gives no warning if the target contains nothing of the import', () => {
     assert.deepEqual(createTargetWarnings(empty, all), [])
     assert.match(describeTarget(empty, true)[0]!, /zone is Europe\/Berlin/)
@@ -71,7 +71,7 @@ describe('the answer of a target about its events', () => {
     assert.deepEqual(createTargetWarnings({ ...empty, newNames, hasEvents: false }, all), [])
   })
 
-  it('gives the reason if the target was not asked', () => {
+  it('gives the reason if the target was not queried', () => {
     assert.deepEqual(createTargetWarnings({ notAsked: 'no key' }, all), [])
     assert.deepEqual(describeTarget({ notAsked: 'no key' }, true), [
       'The target was not queried for events that it already has: no key',
