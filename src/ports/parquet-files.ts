@@ -3,7 +3,7 @@
 
 export interface ParquetColumn {
   readonly name: string
-  /** `instant` is epoch ms, or null; every other value is present. `json` is stored as text. */
+  /** An `instant` is epoch ms, and may be null; values of the other kinds may not. `json` is stored as text. */
   readonly kind: 'text' | 'json' | 'instant' | 'boolean' | 'integer'
 }
 

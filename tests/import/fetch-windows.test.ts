@@ -348,7 +348,7 @@ describe('fetching from Mixpanel only', () => {
     }
   })
 
-  it('files that were already fetched are not requested again, even when the source has changed', async t => {
+  it('does not request again the files that it has, even if their data changed at Mixpanel', async t => {
     let isReversed = false
     const { standIn, folder, fetch } = await aWorld(t, mixpanel, {
       reorder: lines => (isReversed ? lines.toReversed() : lines),

@@ -14,7 +14,7 @@ const good = { event: 'Paid', user: 'u-1', at: '2024-05-01T12:00:00Z' }
 const text = (...records: readonly object[]) => records.map(each => `${JSON.stringify(each)}\n`).join('')
 
 describe('a file of repaired records', () => {
-  it('is accepted if it has reject lines of the job, repaired or not', async t => {
+  it('is accepted if it contains rejects of the job, whether they are repaired or not', async t => {
     const { job, rejects } = await rehearsed(t, [good, { event: 'Left', at: good.at }, 'broken'])
     assert.equal(rejects.length, 2)
     const repaired = { ...rejects[0]!, source: JSON.stringify(good) }

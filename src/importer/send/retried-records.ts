@@ -45,7 +45,7 @@ export function addRetry(context: RetryContext, path: string): SentJob {
 }
 
 /** The file that a retry was made from; a file that is repaired in several steps yields several retries. */
-export function readRetryOrigin(folder: JobFolder): string {
+export function readOriginalRetryFolder(folder: JobFolder): string {
   return readJobState<string>(folder, originName) ?? folder.path
 }
 

@@ -7,7 +7,7 @@ import { readJobState, writeJobState } from '../job/job-state.ts'
 import { sha256Hex } from '../job/sha256.ts'
 import type { StagedOutcome } from '../job/staged-part.ts'
 import type { RawPosition } from '../read/read-record.ts'
-import { isRejectLine, readRetryOrigin } from './retried-records.ts'
+import { isRejectLine, readOriginalRetryFolder } from './retried-records.ts'
 import { readRefusedUuids, type SentJob } from './sent-events.ts'
 
 export interface RetryOutcome {
@@ -27,13 +27,13 @@ export async function collectRetryOutcomes(retried: readonly SentJob[]): Promise
   const begun = retried
     .flatMap(each => (each.checkpoint === null ? [] : [{ ...each, checkpoint: each.checkpoint }]))
     .toSorted((a, b) => (a.checkpoint.begunAt < b.checkpoint.begunAt ? -1 : 1))
-  const lastOfFile = new Map(begun.map(({ folder }) => [readRetryOrigin(folder), folder.path]))
+  const lastOfFile = new Map(begun.map(({ folder }) => [readOriginalRetryFolder(folder), folder.path]))
   const outcomes = new Map<string, RetryOutcome>()
   for (const { folder, job, checkpoint } of begun) {
     const [progress] = checkpoint.parts
     if (progress === undefined) continue
     const refused = readRefusedUuids(folder, progress.id)
-    const isLast = lastOfFile.get(readRetryOrigin(folder)) === folder.path
+    const isLast = lastOfFile.get(readOriginalRetryFolder(folder)) === folder.path
     for await (const outcome of job.readPart(job.parts[0]!)) {
       if (outcome.line > progress.counts.read) break
       const { text } = outcome.source()

@@ -1,4 +1,4 @@
-// Accounts for OpenTelemetry data, which is read and not stored: the project gets a warning, and `/metrics` counts it.
+// Reports OpenTelemetry data, which is parsed but not stored: the project gets a warning, and `/metrics` counts the data.
 
 import { truncateForWarning } from '#core/events/warning-types.ts'
 import type { Project } from '#core/project.ts'

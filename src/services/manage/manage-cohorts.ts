@@ -19,7 +19,7 @@ import {
 import type { LinkedWrite } from '#ports/state/flag-store.ts'
 import type { Written } from '#ports/state/written.ts'
 import type { ReferenceReader } from './find-reference-issues.ts'
-import { type CheckedWrite, writeDefinition, writeWithCheckedLinks } from './write-with-links.ts'
+import { type CheckedWrite, writeCheckedDefinition, writeWithCheckedLinks } from './write-with-links.ts'
 
 export interface ManageCohortsDeps {
   readonly management: Omit<CohortStore, 'listCohorts'> &
@@ -69,7 +69,7 @@ export async function createCohort(
   const { name = '', description = '', isStatic = false, filters = {} } = fields
   if (!isStatic && options.members.length > 0) return err({ kind: 'not_static' })
   const input = { projectId, name, description, isStatic, filters }
-  const written = await writeDefinition<Written<Cohort>, CohortRefusal>(deps.management, {
+  const written = await writeCheckedDefinition<Written<Cohort>, CohortRefusal>(deps.management, {
     projectId,
     self: { kind: 'cohort', id: null, name },
     ...checkFilters(isStatic ? null : filters),
@@ -96,7 +96,7 @@ export async function updateCohort(
   const written =
     fields.deleted === true
       ? await deleteUnused(deps, cohort, options, save)
-      : await writeDefinition<Written<Cohort>, CohortRefusal>(deps.management, {
+      : await writeCheckedDefinition<Written<Cohort>, CohortRefusal>(deps.management, {
           projectId: cohort.projectId,
           self: { kind: 'cohort', id: cohort.id, name: fields.name ?? cohort.name },
           ...checkFilters(isChecked ? (fields.filters ?? cohort.filters) : null),

@@ -39,7 +39,7 @@ export type ExperimentFields = Partial<Experiment> & {
   readonly flagActive?: boolean
 }
 
-/** What a write of an experiment says about its flag. */
+/** The flag's settings in a request that creates or updates an experiment. */
 export interface FlagConfig {
   /** Members of the flag's filters; absent members stay unchanged. */
   readonly filters?: JsonObject

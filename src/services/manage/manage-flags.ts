@@ -21,7 +21,7 @@ import {
   checkAndWriteDefinition,
   type DefinitionWrite,
   type FindLinks,
-  writeDefinition,
+  writeCheckedDefinition,
   writeWithCheckedLinks,
 } from './write-with-links.ts'
 
@@ -78,7 +78,7 @@ export async function createFlag(
   const sealed = await encryptPayloads(deps.payloadCipher, projectId, null, prepared.value.flag)
   if (!sealed.ok) return err({ kind: 'invalid', issues: sealed.error })
   const flag = sealed.value.fields
-  const written = await writeDefinition<Written<Flag>, FlagRefusal>(deps.management, {
+  const written = await writeCheckedDefinition<Written<Flag>, FlagRefusal>(deps.management, {
     projectId,
     self: { kind: 'flag', id: null, name: flag.key },
     references: listReferencesOfFlag(flag.filters),

@@ -4,7 +4,7 @@ import type { DefinitionLinks } from '#core/flags/definitions/definition-links.t
 import { err, ok } from '#core/result.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { LinkedWrite } from '#ports/state/flag-store.ts'
-import { writeDefinition } from './write-with-links.ts'
+import { writeCheckedDefinition } from './write-with-links.ts'
 
 const reference = { kind: 'flag', id: 1, path: 'filters' } as const
 const self = { kind: 'flag', id: 2, name: 'b' } as const
@@ -32,7 +32,7 @@ describe('writing a definition', () => {
   it('needs no look-up if the definition refers to nothing', async () => {
     const store = storeOf([])
     const write = async (linked: LinkedWrite) => ok(linked)
-    const written = await writeDefinition(store, {
+    const written = await writeCheckedDefinition(store, {
       projectId: 1,
       self,
       references: [],
@@ -51,7 +51,7 @@ describe('writing a definition', () => {
       return err('definitions_changed' as const)
     }
     const definition = { projectId: 1, self, references: [reference], issues: [], skipValidation: false, write }
-    const written = await writeDefinition<null, never>(store, definition)
+    const written = await writeCheckedDefinition<null, never>(store, definition)
     assert.ok(!written.ok && written.error.kind === 'invalid')
     assert.deepEqual(revisions, [1])
   })
@@ -65,12 +65,12 @@ describe('writing a definition', () => {
       async findLinks(): Promise<DefinitionLinks> {
         const links = { ...(await storeOf([1]).findLinks()), revision }
         const write = async () => ok(++revision)
-        plain.push(writeDefinition<number, never>(store, { ...base, references: [], write }))
+        plain.push(writeCheckedDefinition<number, never>(store, { ...base, references: [], write }))
         await new Promise(resolve => setImmediate(resolve))
         return links
       },
     }
-    const written = await writeDefinition<number, never>(store, {
+    const written = await writeCheckedDefinition<number, never>(store, {
       ...base,
       references: [reference],
       write: async ({ linksRevision }) => (linksRevision === revision ? ok(++revision) : err('definitions_changed')),
@@ -84,7 +84,7 @@ describe('writing a definition', () => {
       ...{ projectId: 1, self, references: [reference], issues: [], skipValidation: true },
       write: async (linked: LinkedWrite) => ok(linked),
     }
-    const written = await writeDefinition(storeOf([]), definition)
+    const written = await writeCheckedDefinition(storeOf([]), definition)
     assert.ok(written.ok)
     assert.deepEqual([written.value.written, written.value.warnings.length], [{}, 1])
   })
@@ -95,7 +95,7 @@ describe('writing a definition', () => {
       write: async () => err('definitions_changed' as const),
     }
     await assert.rejects(
-      writeDefinition<null, never>(storeOf([1]), definition),
+      writeCheckedDefinition<null, never>(storeOf([1]), definition),
       (error: unknown) => error instanceof PortError && error.code === 'conflict',
     )
   })

@@ -81,7 +81,7 @@ export interface InvalidDefinition {
 }
 
 /** Refuses as `invalid` when the definition itself or one of its references is wrong. @throws PortError `conflict` */
-export function writeDefinition<W, E>(
+export function writeCheckedDefinition<W, E>(
   store: ReferenceReader,
   definition: DefinitionWrite<W, E>,
 ): Promise<Result<CheckedWrite<W>, E | InvalidDefinition>> {
@@ -90,7 +90,7 @@ export function writeDefinition<W, E>(
   )
 }
 
-/** Like `writeDefinition`, but tries only once; called within `writeWithCheckedLinks`. */
+/** Like `writeCheckedDefinition`, but tries only once; called within `writeWithCheckedLinks`. */
 export async function checkAndWriteDefinition<W, E>(
   store: ReferenceReader,
   findLinks: FindLinks,

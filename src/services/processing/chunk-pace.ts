@@ -130,7 +130,7 @@ export class PacedChunk {
     this.largestPartCount = Math.max(this.largestPartCount, recordCount)
   }
 
-  /** Whether a chunk that was split in two may continue after its first part. */
+  /** Whether the second half of a chunk that was split may be processed at once; otherwise other streams come first. */
   mayGoOn(): boolean {
     return this.cursor.traffic === 'import' || performance.now() - this.startedMs < this.#limits.liveChunkMs
   }

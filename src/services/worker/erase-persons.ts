@@ -194,7 +194,8 @@ export function createErasureWorker(options: ErasureWorkerOptions) {
     const gone: PersonErasure[] = []
     for (const erasure of kept) if (!(await mayBeInLog(erasure))) gone.push(erasure)
     if (gone.length === 0) return
-    // A worker that had stalled may have written rows again: while they are being removed, the ids are kept.
+    // A worker that stalled may since have written rows of the erased persons again: the erased ids are forgotten only once
+    // those rows are removed.
     if ((await removeRows(gone)) === 'under_way') return
     for (const { id } of gone) await state.forgetErasedIds(id)
   }

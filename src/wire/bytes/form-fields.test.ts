@@ -30,7 +30,7 @@ describe('the fields of a form', () => {
     assert.ok(takesAtMost(10, find, pass))
   })
 
-  it('pass only their value to the parser, and replace the plus signs that would slow it down', t => {
+  it('are decoded from their value alone, after plus signs, which would slow the parser down, are replaced', t => {
     const given: string[] = []
     class Parser extends URLSearchParams {
       constructor(init?: ConstructorParameters<typeof URLSearchParams>[0]) {

@@ -25,7 +25,7 @@ export interface FlagsBody {
   readonly compression: string
 }
 
-/** Bounds of decoding, which depend on where it is done. */
+/** Limits of decoding a body; the event loop has smaller ones than a decode thread. */
 export interface FlagsBodyLimits {
   /**
    * A body that decompresses to more is `decompressed_too_large`: decompression stops, and the caller refuses the body

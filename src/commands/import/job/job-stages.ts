@@ -22,7 +22,7 @@ import { quotePath } from '../messages/print.ts'
 import { addKnownProjectToPlan } from '../service/known-project.ts'
 import { queryTargetFacts } from '../service/query-target-facts.ts'
 import type { Job } from './open-job.ts'
-import { addProfileTimeToPlan } from './profile-time.ts'
+import { addPersonProfileTimeToPlan } from './profile-time.ts'
 
 export interface StageRun extends Job {
   readonly progress: StageProgress
@@ -56,7 +56,7 @@ const stage: JobStage = {
     const read = createRecordReader(plan.format === null ? { spool } : { spool, format: plan.format })
     const { converter } = createJobConverter(plan, source, () => null)
     using records = await stageRecords({ folder, plan, read, converter, progress, signal, waitForSpace })
-    const withTime = addProfileTimeToPlan(plan, records)
+    const withTime = addPersonProfileTimeToPlan(plan, records)
     if (withTime !== null) {
       progress.say(
         `Profiles have no time: using that of the last event, ${String(withTime.config.profile_timestamp)} (override with --profile-timestamp).`,

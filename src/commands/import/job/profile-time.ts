@@ -32,7 +32,7 @@ export function addDefaultProfileTime(
  * @returns the plan with that time; null if there are no profiles, or their time is known.
  * @throws JobStopped if there is no event to take the time from.
  */
-export function addProfileTimeToPlan(plan: ImportPlan, records: StagedRecords): ImportPlan | null {
+export function addPersonProfileTimeToPlan(plan: ImportPlan, records: StagedRecords): ImportPlan | null {
   if (plan.source !== source || plan.config[key] !== undefined || !hasProfiles(records)) return null
   const range = records.range()
   if (range === null)

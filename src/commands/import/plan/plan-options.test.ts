@@ -5,7 +5,7 @@ import { type PlanOptions, readImportLimits, readSourceConfig } from './plan-opt
 const limits = (options: Partial<PlanOptions>) => readImportLimits({ maxRejectShare: '1%', ...options } as PlanOptions)
 
 describe('the limits in a plan', () => {
-  it('contain the given options for the service, under the names that the service uses', () => {
+  it('contain the import options of the command line, under the names that the service uses', () => {
     const usual = limits({})
     assert.deepEqual([usual.joining, usual.acceptsOld], [undefined, undefined])
     assert.deepEqual(limits({ personProperties: 'overwrite' }).joining, {

@@ -93,7 +93,8 @@ export function openExportResponse(response: ServerResponse, options: OpenRespon
     async breakOff(lastText) {
       // Sends the last text only if the file has not ended: nothing may follow its end.
       if (!signal.aborted && !first.writableEnded) {
-        // Flushes earlier writes; otherwise the client would get fewer rows than were read.
+        // Flushes rows still buffered for the response; otherwise the client would miss rows that were already read from
+        // the store.
         const isOut = new Promise<void>(resolve => {
           if (gzip === null) response.write(lastText ?? '', () => resolve())
           else {

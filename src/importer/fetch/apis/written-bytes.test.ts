@@ -41,7 +41,7 @@ describe('the byte counts of a download', () => {
     assert.equal(seen.announced, seen.written())
   })
 
-  it('never exceed the available space', async t => {
+  it('stay within the free disk space: a download stops before it writes more', async t => {
     const ways: ((tools: PartTools) => Promise<unknown>)[] = [
       tools => writeBodyToPart(bodyOf(noise()), tools),
       tools => downloadGzip(answerOf(noise()), tools),
