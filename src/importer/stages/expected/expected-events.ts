@@ -76,8 +76,8 @@ export class ExpectedTally {
   readonly #generatedSeen = new KeySet()
   /** By `formatSampleKey`. */
   #samples = new Map<string, Sample>()
-  /** The largest rank (a hash) that can be chosen. Until there are enough samples, it is a text larger than any hash. */
-  #worstRank = 'g'
+  /** The largest hash that can be chosen as a sample. Until there are enough samples, it is a text larger than any hash. */
+  #worstRank = '\u{100}'
   #rows = 0
 
   /**
@@ -95,7 +95,8 @@ export class ExpectedTally {
     const seen = mayBeGeneratedEvent(event.event, event.uuid)
       ? this.#generatedSeen
       : this.#seen.getOrInsertComputed(day, () => new KeySet())
-    if (seen.add(formatEventKey(event))) this.#count(event, day)
+    const keyHash = hash('sha1', formatEventKey(event), 'latin1')
+    if (seen.add(keyHash)) this.#count(event, day, keyHash)
     else this.#addToSample(event)
   }
 
@@ -123,15 +124,15 @@ export class ExpectedTally {
     }
   }
 
-  #count(event: ImportedEvent, day: string): void {
+  #count(event: ImportedEvent, day: string, rank: string): void {
     this.#rows++
     this.#countName(day, event.event)
     this.#buckets[crc32(event.distinctId) % bucketCount]!++
-    this.#considerAsSample(event)
+    this.#considerAsSample(event, rank)
   }
 
-  #considerAsSample(event: ImportedEvent): void {
-    const rank = hash('sha1', event.uuid)
+  /** @param rank the hash of the event's key, which chooses samples at random. */
+  #considerAsSample(event: ImportedEvent, rank: string): void {
     if (rank > this.#worstRank) return
     this.#samples.set(formatSampleKey(event), { rank, events: [event] })
     if (this.#samples.size < 8 * this.#sampleCount) return
@@ -172,11 +173,10 @@ class KeySet {
   #high = new Uint32Array(startSlots)
   #size = 0
 
-  /** @returns whether the key is new. */
-  add(key: string): boolean {
-    const bytes = hash('sha1', key, 'latin1')
-    const low = readBits32(bytes, 0)
-    const high = readBits32(bytes, 4)
+  /** @param hash of the key, with one character per byte. @returns whether the key is new. */
+  add(hash: string): boolean {
+    const low = readBits32(hash, 0)
+    const high = readBits32(hash, 4)
     if (!this.#put(low === 0 && high === 0 ? 1 : low, high)) return false
     if (++this.#size > this.#low.length * fullShare) this.#grow()
     return true
