@@ -13,8 +13,8 @@ function caughtUp(
 ) {
   const deps = {
     log: {
-      streams: async () => [{ stream: 'main' }, { stream: 'historical' }],
-      status: async (stream: string, offset: number) => ({
+      listStreams: async () => [{ stream: 'main' }, { stream: 'historical' }],
+      readStreamStatus: async (stream: string, offset: number) => ({
         endOffset: 20,
         appendedAtMs: waiting[`${stream} ${offset}`] ?? null,
       }),

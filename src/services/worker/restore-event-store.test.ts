@@ -42,7 +42,7 @@ it('erasures unknown to the state are looked for only if rows were written since
         findRowRanges: async () => ({ isMarked: true, ranges }),
         findErasureCounts: async () => [{ projectId: 1, count: 25 }],
       },
-      log: { streams: async () => [] },
+      log: { listStreams: async () => [] },
     } as unknown as EventStoreRestorerOptions)
     await keeper.checkAtStart(new AbortController().signal)
     return raised
