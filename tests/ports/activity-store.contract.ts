@@ -320,6 +320,20 @@ export function activityStoreContract(adapter: string, open: OpenManagement): vo
         [1, undefined, undefined],
       )
     })
+
+    it('ends a page early if the flag versions before the shown ones are large, because the two are compared', async t => {
+      const { store } = await start(t)
+      const [large, small] = ['x'.repeat(700_000), ''].map(note => ({ filters: { groups: [], note } }))
+      for (const name of ['a', 'b', 'c']) written(await store.createFlag(aNewFlag({ key: name, ...large }), ada))
+      for (const id of [1, 2, 3]) written(await change(store, 1, id, small!))
+      const { results } = await store.listActivity({ projectId: 1, kinds: ['feature_flag'], limit: 9 })
+      assert.deepEqual(
+        results.map(({ itemId, version }) => [itemId, version]),
+        [['3', 2]],
+      )
+      const versions = await store.listProjectFlagVersions(1, { limit: 9, offset: 0 })
+      assert.deepEqual([versions.count, versions.results.length], [6, 1])
+    })
   })
 }
 

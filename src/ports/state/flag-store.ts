@@ -62,7 +62,10 @@ export interface FlagStore {
     page: { limit: number; offset: number },
   ): Promise<Page<FlagVersion>>
   findFlagVersion(projectId: number, flagId: number, version: number): Promise<FlagVersion | null>
-  /** Versions of all flags of a project, deleted flags included; the latest write first. */
+  /**
+   * Versions of all flags of a project, deleted flags included; the latest write first. A page is as short as if it also had
+   * the version before each, since its reader compares the two.
+   */
   listProjectFlagVersions(projectId: number, page: { limit: number; offset: number }): Promise<Page<FlagVersion>>
   /** The owners of these flags; flags without an owner are left out. Takes a few thousand ids per call. */
   listFlagOwners(projectId: number, flagIds: readonly number[]): Promise<readonly FlagOwners[]>

@@ -71,10 +71,11 @@ export function createActivityQueries(db: Kysely<StateSchema>): ActivityStore {
   }
 }
 
-/** The bytes of an entry, including its flag version: showing the entry compares that version with the previous one. */
+/** The bytes of an entry and of the two flag versions that are compared to show it: either may be the large one. */
 const entryBytes = sql<number>`octet_length(changes) + coalesce((
-  SELECT octet_length(v.snapshot) FROM feature_flag_version v
-  WHERE v.flag_id = CASE WHEN kind = 'feature_flag' THEN CAST(item_id AS BIGINT) END AND v.version = activity_log.version
+  SELECT sum(octet_length(v.snapshot)) FROM feature_flag_version v
+  WHERE v.flag_id = CASE WHEN kind = 'feature_flag' THEN CAST(item_id AS BIGINT) END
+    AND v.version IN (activity_log.version, activity_log.version - 1)
 ), 0)`.as('bytes')
 
 function toActivity(row: Selectable<ActivityTable>): Activity {

@@ -101,7 +101,7 @@ export function createFlagQueries(
         .orderBy('created_at', 'desc')
         .orderBy('flag_id', 'desc')
         .orderBy('version', 'desc')
-      return readPage(versions, versionBytes, page, toFlagVersion)
+      return readPage(versions, comparedBytes, page, toFlagVersion)
     },
 
     async findFlagVersion(projectId, flagId, version) {
@@ -168,6 +168,11 @@ export async function updateFlagRow(
 }
 
 const versionBytes = sql<number>`octet_length(snapshot)`
+/** Of a version and of the one before it, which the reader compares. */
+const comparedBytes = sql<number>`octet_length(snapshot) + coalesce((
+  SELECT octet_length(p.snapshot) FROM feature_flag_version p
+  WHERE p.flag_id = feature_flag_version.flag_id AND p.version = feature_flag_version.version - 1
+), 0)`
 
 function selectVersions(db: Kysely<StateSchema>, projectId: number) {
   return db.selectFrom('feature_flag_version').where('project_id', '=', projectId)

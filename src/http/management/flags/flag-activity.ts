@@ -37,8 +37,10 @@ export async function buildProjectActivity(
   const activity: FlagActivityJson[] = []
   for (const version of versions) {
     const { flagId } = version
-    const before = await management.findFlagVersion(projectId, flagId, version.version - 1)
-    const now = await management.findFlag(projectId, String(flagId))
+    const [before, now] = await Promise.all([
+      version.version === 1 ? null : management.findFlagVersion(projectId, flagId, version.version - 1),
+      management.findFlag(projectId, String(flagId)),
+    ])
     activity.push(toActivity(version, before ?? undefined, now ?? version.flag))
     await nextTurn()
   }
@@ -51,12 +53,16 @@ export async function diffVersion(
   { projectId, itemId }: Pick<Activity, 'projectId' | 'itemId'>,
   version: number,
 ): Promise<JsonChange[]> {
-  if (projectId === null) return []
-  const after = await findFlagVersion(projectId, Number(itemId), version)
-  const before = await findFlagVersion(projectId, Number(itemId), version - 1)
+  // There is nothing to compare the first version with, and each read waits for its turn at the store.
+  if (projectId === null || version === 1) return []
+  const [after, before, now] = await Promise.all([
+    findFlagVersion(projectId, Number(itemId), version),
+    findFlagVersion(projectId, Number(itemId), version - 1),
+    findFlag(projectId, itemId),
+  ])
   if (before === null || after === null) return []
   await nextTurn()
-  return diffFlags(before.flag, after.flag, (await findFlag(projectId, itemId)) ?? after.flag)
+  return diffFlags(before.flag, after.flag, now ?? after.flag)
 }
 
 /** Ignores version, time and author. Also ignores all payloads if the flag's payloads are encrypted now. */
