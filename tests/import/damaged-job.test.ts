@@ -15,6 +15,8 @@ it('commands that only report on a job print which file in the job’s folder is
   const cases: readonly (readonly [name: string, content: string, command: readonly [string, ...string[]]])[] = [
     ['state.db', cut, ['report']],
     ['state.db', cut, ['run']],
+    ['lock.db', cut.repeat(1_000), ['status']],
+    ['lock.db', cut.repeat(1_000), ['run']],
     ['manifest.json', cut, ['report']],
     ['manifest.json', 'null', ['run']],
     ['manifest.json', '{"raw": [], "objects": 7, "parts": [], "totals": {}}', ['run']],

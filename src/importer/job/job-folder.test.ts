@@ -17,6 +17,15 @@ describe('a file of a job', () => {
     assert.equal(readFileSync(folder.file('deep/er/plan.json'), 'utf8'), '{\n  "a": 1\n}\n')
   })
 
+  it('is damaged if a folder has its name', t => {
+    const folder = new JobFolder(tempDir(t))
+    mkdirSync(folder.file('manifest.json'))
+    assert.throws(
+      () => folder.readJson('manifest.json', Type.Object({})),
+      /manifest\.json is damaged\. Delete it and run/,
+    )
+  })
+
   it('is never written through a symbolic link', t => {
     const folder = new JobFolder(tempDir(t))
     const foreign = folder.file('foreign')

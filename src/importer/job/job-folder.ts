@@ -69,8 +69,9 @@ export class JobFolder {
     try {
       text = readFileSync(this.file(name), 'utf8')
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
-      throw error
+      const { code } = error as NodeJS.ErrnoException
+      if (code === 'ENOENT') return null
+      throw code === 'EISDIR' ? this.damaged(name) : error
     }
     const stored = parseObjectOrNull(text)
     const value = stored && decode(stored, text)

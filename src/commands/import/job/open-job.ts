@@ -122,7 +122,7 @@ export function findSourceOrRefuse(name: string): ImportSource {
  */
 export function lockJob(folder: JobFolder): () => void {
   for (let tries = 1; ; tries++) {
-    const unlock = tryLock(folder)
+    const unlock = useLock(folder, () => tryFileLock(folder.file(lockFile)))
     if (unlock !== null) return unlock
     if (tries === lockTriesMax)
       refuse(
@@ -132,9 +132,9 @@ export function lockJob(folder: JobFolder): () => void {
   }
 }
 
-function tryLock(folder: JobFolder): ReturnType<typeof tryFileLock> {
+function useLock<T>(folder: JobFolder, use: () => T): T {
   try {
-    return tryFileLock(folder.file(lockFile))
+    return use()
   } catch (error) {
     if (isSqliteDamage(error)) refuse(toPrintable(folder.damaged(lockFile).message))
     if (isSqliteNotWritable(error)) refuse(describeWriteFailure(folder, error))
@@ -147,7 +147,7 @@ function describeWriteFailure({ path }: JobFolder, error: unknown): string {
 }
 
 export function isJobRunning(folder: JobFolder): boolean {
-  return existsSync(folder.file(lockFile)) && readLockHolder(folder.path) !== null
+  return useLock(folder, () => existsSync(folder.file(lockFile)) && readLockHolder(folder.path) !== null)
 }
 
 export function isFetchRunning(path: string): boolean {
