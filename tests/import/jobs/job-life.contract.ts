@@ -67,7 +67,7 @@ export function jobLifeContract(engine: string, open: OpenSqlState): void {
     const world = await importWorld(t, open)
     const jobs = {
       ...world.management,
-      forgetDiscardedJobs: (id: number) => world.management.deleteDiscardedJobs(id, 1),
+      deleteDiscardedJobs: (id: number) => world.management.deleteDiscardedJobs(id, 1),
     }
     const made = []
     for (let count = 0; count < 4; count++) made.push(await world.createJob())
