@@ -37,7 +37,7 @@ it('the commands of the guide work as written: they fetch exports, publish the i
     },
   )
   const outputs: string[] = []
-  // `fetch-s3.ci.ts` runs the commands for buckets.
+  // `fetch-s3.nightly.ts` runs the commands for buckets.
   const commands = commandsOf(page).filter(command => !command.includes('s3://'))
   for (const command of commands) {
     outputs.push(await run(command.replace('http://127.0.0.1:8000', pennon.url)))

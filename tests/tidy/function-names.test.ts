@@ -6,6 +6,8 @@ import { it } from 'node:test'
 
 const declarations =
   /\bfunction\*? (\w+)\s*[<(]|\b(?:const|let) (\w+)(?:: [^=\n]+)? = (?:async )?(?:function\b|\w+ =>|(?:<[^=]*>)?\([^()\n]*\)(?:: [^=\n]+)? =>)/g
+/** A class and the name that its constructor sets. */
+const errorNames = /^(?:export )?class (\w+) extends \w*Error\b(?:(?!^\}).)*?this\.name = '(\w+)'/gms
 /** Ends in -ed or -ly, and is a verb. */
 const verbs = new Set(['embed', 'feed', 'need', 'seed', 'shed', 'apply', 'reply', 'supply'])
 
@@ -32,6 +34,16 @@ it('no function name consists of only one noun, preposition or participle', () =
     }
   }
   assert.deepEqual(refused, [], 'name the function by a verb and its object, such as parseField or isWithinRange')
+})
+
+it('the name of an error is the name of its class', () => {
+  const others: string[] = []
+  for (const file of globSync('src/**/*.ts')) {
+    for (const [, className, name] of readFileSync(file, 'utf8').matchAll(errorNames)) {
+      if (name !== className) others.push(`${file}: ${className} has the name ${name}`)
+    }
+  }
+  assert.deepEqual(others, [])
 })
 
 it('a log stream is called a stream, and a kind of event is called a lane', () => {

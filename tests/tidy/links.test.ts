@@ -3,7 +3,7 @@ import { existsSync, globSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, it } from 'node:test'
 
-// When headings are renumbered or files renamed, the links to them have to follow.
+// When headings are renumbered or files renamed, links and names have to follow.
 
 const pages = globSync('{*.md,{docs,bench,tests,src,scripts}/**/*.md}')
 
@@ -59,5 +59,46 @@ describe('links between documentation pages', () => {
     assert.equal(problemOf('README.md', '#create-a-flag'), null)
     assert.match(problemOf('README.md', 'docs/wire/errors.md#nothing')!, /no heading/)
     assert.match(problemOf('README.md', 'docs/nothing.md')!, /not there/)
+  })
+})
+
+const sources = globSync('{bench,bin,scripts,src,tests}/**/*.{ts,js,mjs}')
+
+/** All ways to name a file: its path, and each end of it, such as `kit/endpoint.ts`. */
+const fileNames = new Set(
+  [...sources, ...globSync('*.ts')].flatMap(path => {
+    const parts = path.split('/')
+    return parts.map((_, index) => parts.slice(index).join('/'))
+  }),
+)
+
+/** The files of the project that a text names and that do not exist. */
+function findMissingFiles(text: string): string[] {
+  const named = text.matchAll(/(?<![\w./$}#@-])(?:[\w-]+\/)*[\w-][\w.-]*\.(?:ts|mjs)\b/g)
+  return [...named].map(([name]) => name).filter(name => !fileNames.has(name))
+}
+
+function readComments(source: string): string {
+  const comments = readFileSync(source, 'utf8').matchAll(/\/\*.*?\*\/|(?<![:\w'"`])\/\/[^\n]*/gs)
+  return [...comments].map(([comment]) => comment).join('\n')
+}
+
+describe('names of files in documentation and comments', () => {
+  it('are names of files that exist', () => {
+    const texts = [
+      ...pages.map(page => ({ path: page, text: readFileSync(page, 'utf8') })),
+      ...sources.map(source => ({ path: source, text: readComments(source) })),
+    ]
+    const missing = texts.flatMap(({ path, text }) => findMissingFiles(text).map(name => `${path}: ${name}`))
+    assert.ok(sources.length >= 1000, 'this test’s way of looking finds them')
+    assert.deepEqual(missing, [])
+  })
+
+  it('are reported if no file has that name', () => {
+    assert.deepEqual(findMissingFiles('`tidy/links.test.ts`, links.test.ts (tests/tidy/links.test.ts)'), [])
+    assert.deepEqual(findMissingFiles('see `tidy/nothing.ts` and nothing.test.ts'), [
+      'tidy/nothing.ts',
+      'nothing.test.ts',
+    ])
   })
 })

@@ -112,7 +112,7 @@ function reportWhileAnswering(httpPort: number): void {
 
 /**
  * Ends the process without running the engine's destructors, which crash while its threads run. Nothing is lost:
- * whatever was acknowledged is synced (tests/faults/engine-kill.test.ts).
+ * whatever was acknowledged is synced (tests/faults/engine-kill.ci.ts).
  */
 function endNow(exitCode: number): void {
   dlopen(null, { _exit: { arguments: ['int32'], return: 'void' } }).functions._exit(exitCode)

@@ -8,7 +8,7 @@ export interface Written<T> {
 
 /**
  * `count` is the size of the whole list. A page is limited in bytes as well as in rows, so large rows make it shorter than
- * its limit; the next page begins where it ends. Answers are filled from as many pages as they need (`kit/full-page.ts`).
+ * its limit; the next page begins where it ends. Answers are filled from as many pages as they need (`kit/list-answers.ts`).
  */
 export interface Page<T> {
   readonly count: number

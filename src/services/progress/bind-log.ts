@@ -133,7 +133,7 @@ export async function readPositions(
 export class LogMismatchError extends Error {
   constructor() {
     super('the state follows a different log than the one in this data folder')
-    this.name = 'LogLeftError'
+    this.name = 'LogMismatchError'
   }
 }
 

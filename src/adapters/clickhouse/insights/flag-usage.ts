@@ -1,6 +1,6 @@
 // Computes the usage of a flag from cached counts per bucket, and from the calls for buckets without a valid cached count.
 // A count is valid while the arrivals recorded for the bucket's UTC days equal the arrivals recorded before it was counted
-// (`writing/flag-arrivals.ts`).
+// (`writing/flag-call-days.ts`).
 
 import { type FlagUsage, rankFlagUsage, type UsageCell } from '#core/insights/flag-usage.ts'
 import { dayMs } from '#core/time.ts'

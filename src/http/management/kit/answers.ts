@@ -20,7 +20,7 @@ export function listAnswer(head: object, items: readonly string[]): Answer {
   return { status: 200, json: `${JSON.stringify({ ...head, results: [] }).slice(0, -2)}${items.join(',')}]}` }
 }
 
-/** One step per item, so that other work may run in between (`inSlices`). */
+/** One step per item, so that other work may run in between (`runInSlices`). */
 export function* encodeEachInSteps<T>(
   items: readonly T[],
   encode: (item: T) => string,
