@@ -75,7 +75,16 @@ describe('pennon import fetch', () => {
         assert.match(stderr, /^pennon: [^\n]*fetch\.db is damaged\. Delete it[^\n]*\n$/, said)
         assert.equal(exitCode, 2, said)
       }
-    rmSync(state)
+    writeFileSync(state, whole)
+    for (const command of ['fetch', 'status']) {
+      writeFileSync(join(job, 'fetch.lock'), damages['no database']!)
+      assert.match(
+        refusalOf(await callCommand(env, 'import', command, job)),
+        /fetch\.lock is damaged\. Delete it/,
+        command,
+      )
+    }
+    for (const path of [state, join(job, 'fetch.lock')]) rmSync(path)
     assert.equal((await callCommand(env, 'import', 'fetch', job, ...options)).exitCode, 0)
     assert.deepEqual([rawFiles(job).length, standIn.asked.length], [3, 3])
   })

@@ -20,7 +20,7 @@ import {
 import { createFetchReporter, type FetchListener } from './fetch-reporter.ts'
 import type { FetchPart, FetchSource, PartTools } from './fetch-source.ts'
 import { createFetchSpaceGuard } from './fetch-space.ts'
-import { FetchState, type FetchWarning, type StoredPart, toStateDamageError } from './fetch-state.ts'
+import { FetchState, type FetchWarning, fetchLockFile, type StoredPart, toStateDamageError } from './fetch-state.ts'
 import { completePartFile, type PartFile, toPartFile } from './part-file.ts'
 import { computeRetryWaitMs, type FetchClock, formatWaitSpan, sleepUntil } from './waiting.ts'
 
@@ -64,9 +64,9 @@ const listedAtOnce = 500
  * the signal's reason when it is aborted. Fetched data is kept, and the next call continues from it.
  */
 export async function runFetchStage(options: FetchStageOptions): Promise<FetchResult> {
-  const { folder, tryFileLock } = options
+  const { folder } = options
   mkdirSync(join(folder, 'raw'), { recursive: true, mode: 0o700 })
-  const unlock = tryFileLock(join(folder, 'fetch.lock'))
+  const unlock = tryLock(options)
   if (unlock === null) throw new FetchStop(`Another process fetches into ${folder}. Wait for its end, or stop it.`)
   try {
     using state = new FetchState(folder)
@@ -77,6 +77,14 @@ export async function runFetchStage(options: FetchStageOptions): Promise<FetchRe
     throw toStateDamageError(folder, error)
   } finally {
     unlock()
+  }
+}
+
+function tryLock({ folder, tryFileLock }: FetchStageOptions): ReturnType<typeof tryFileLock> {
+  try {
+    return tryFileLock(join(folder, fetchLockFile))
+  } catch (error) {
+    throw toStateDamageError(folder, error, fetchLockFile)
   }
 }
 

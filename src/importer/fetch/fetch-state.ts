@@ -11,6 +11,7 @@ import type { FetchPart, PartParams } from './fetch-source.ts'
 import { toPartFile } from './part-file.ts'
 
 const stateFile = 'fetch.db'
+export const fetchLockFile = 'fetch.lock'
 
 /** The result of a fetch, as the later stages read it. */
 export interface FetchedParts {
@@ -251,9 +252,9 @@ export class FetchState extends SqliteFile {
   }
 }
 
-/** @returns JobStopped with what to do if SQLite reports damage; any other error unchanged. */
-export function toStateDamageError(folder: string, error: unknown): unknown {
-  return isSqliteDamage(error) ? new JobFolder(folder).damaged(stateFile) : error
+/** @returns JobStopped with what to do if SQLite reports damage of the file; any other error unchanged. */
+export function toStateDamageError(folder: string, error: unknown, file = stateFile): unknown {
+  return isSqliteDamage(error) ? new JobFolder(folder).damaged(file) : error
 }
 
 function toStoredPart({ asks, ...part }: Row): StoredPart {

@@ -1,11 +1,11 @@
 // How every command about a job begins, with its folder and plan, and how it ends when it cannot continue.
 
 import { existsSync, mkdirSync, statSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { exitAfterOutput } from '#commands/client/exit-after-output.ts'
 import { refuse } from '#commands/refuse.ts'
 import { toPrintable } from '#core/printable.ts'
-import { type FetchedParts, readFetchedParts } from '#importer/fetch/fetch-state.ts'
+import { type FetchedParts, fetchLockFile, readFetchedParts } from '#importer/fetch/fetch-state.ts'
 import { jobDatabaseFile } from '#importer/job/job-database.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
@@ -122,7 +122,7 @@ export function findSourceOrRefuse(name: string): ImportSource {
  */
 export function lockJob(folder: JobFolder): () => void {
   for (let tries = 1; ; tries++) {
-    const unlock = useLock(folder, () => tryFileLock(folder.file(lockFile)))
+    const unlock = useLock(folder, lockFile, tryFileLock)
     if (unlock !== null) return unlock
     if (tries === lockTriesMax)
       refuse(
@@ -132,11 +132,11 @@ export function lockJob(folder: JobFolder): () => void {
   }
 }
 
-function useLock<T>(folder: JobFolder, use: () => T): T {
+function useLock<T>(folder: JobFolder, name: string, use: (path: string) => T): T {
   try {
-    return use()
+    return use(folder.file(name))
   } catch (error) {
-    if (isSqliteDamage(error)) refuse(toPrintable(folder.damaged(lockFile).message))
+    if (isSqliteDamage(error)) refuse(toPrintable(folder.damaged(name).message))
     if (isSqliteNotWritable(error)) refuse(describeWriteFailure(folder, error))
     throw error
   }
@@ -147,11 +147,11 @@ function describeWriteFailure({ path }: JobFolder, error: unknown): string {
 }
 
 export function isJobRunning(folder: JobFolder): boolean {
-  return useLock(folder, () => existsSync(folder.file(lockFile)) && readLockHolder(folder.path) !== null)
+  return useLock(folder, lockFile, lock => existsSync(lock) && readLockHolder(folder.path) !== null)
 }
 
 export function isFetchRunning(path: string): boolean {
-  return isFileLocked(join(resolve(path), 'fetch.lock'))
+  return useLock(new JobFolder(resolve(path)), fetchLockFile, isFileLocked)
 }
 
 /** Runs a command. If it cannot continue, prints one line on stderr and exits with code 2, or 1 for a full disk. */
