@@ -120,7 +120,7 @@ function describeConditionResult({ result, rollout, filters }: ExplainedConditio
     case 'no_condition_match':
     case 'no_condition_match_behavioral_cohort': {
       const failed = filters.find(filter => filter.result === 'failed' || filter.result === 'error')
-      return `Does not match${failed === undefined ? '' : `: ${describeFilter(failed)} does not match`}.`
+      return failed === undefined ? 'Does not match.' : `The filter ${describeFilter(failed)} does not match.`
     }
     case 'no_group_type':
       return 'Does not match: the request has no group of this type, or its key is not a string or number.'
