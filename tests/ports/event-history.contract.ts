@@ -216,6 +216,15 @@ export function eventHistoryContract(
     )
   })
 
+  it('reads, of events with the same time, the one with the smallest uuid, which an import makes the creator', async () => {
+    const [projectId, job] = [subject.newProject(), subject.newJob()]
+    const uuids = [5, 3, 8, 1, 7, 2].map(n => `0000000${n}-0000-4000-8000-00000000000${9 - n}`)
+    const events = uuids.map((uuid, logOffset) => imported(event(projectId, 'eva', {}, { uuid, logOffset }), job))
+    await insert(...events)
+    const rows = await subject.store.readHistory(projectId, { distinctIds: ['eva'] })
+    assert.ok(uuidsOf(rows).includes(uuids[3]!), uuidsOf(rows).join())
+  })
+
   it('reads the events that describe groups, with what they write', async () => {
     const [projectId, job] = [subject.newProject(), subject.newJob()]
     const described = [

@@ -87,8 +87,8 @@ export function createEventHistoryQueries(clients: Pick<ClickHouseClients, 'read
 
   /**
    * Reads the events that change properties or link persons. Of the other events, reads only the first and the earliest of
-   * each kind, since no later one can have created the person or made it older. The events of each kind are found without
-   * reading properties.
+   * each kind, since no later one can have created the person or made it older. Of events of the same time, an import's
+   * event with the smallest uuid is the creator. The events of each kind are found without reading properties.
    */
   async function readPersonRows(project: number, distinctIds: readonly string[]): Promise<readonly HistoryRow[]> {
     if (distinctIds.length === 0) return []
@@ -99,7 +99,7 @@ export function createEventHistoryQueries(clients: Pick<ClickHouseClients, 'read
     // This query runs first: a row stored between the two queries is then found at least by the second, which reads its
     // changes.
     const ofKinds = await ask(
-      `SELECT argMin(${fields}, (created_at, log_stream, log_offset)), argMin(${fields}, ${sentAtSql}) ${rows}
+      `SELECT argMin(${fields}, (created_at, log_stream, log_offset)), argMin(${fields}, (${sentAtSql}, toString(uuid))) ${rows}
         GROUP BY distinct_id, import_job_id, import_partition, historical_migration, person_mode, lane = 'ai', erasures_before
         LIMIT ${foundRowsMax + 1}`,
       params,
