@@ -63,6 +63,15 @@ describe('approving an import in a script', () => {
     assert.match(wrongKey.stderr, /rejected the project API key phc_other.*Nothing was sent/)
   })
 
+  it('shows the reasons of rejected records, with what to do', async t => {
+    const { commands, plan } = await planning(t, `${record}${JSON.stringify({ event: 'Paid', user: 'u-1' })}\n`)
+    await plan('--max-reject-share', '60%')
+    assert.match(
+      mustSucceed(await commands.call('run')).stdout,
+      /^Rejected records \(to see them: pennon import rejects .*\):\n {2}1 timestamp_missing: .+\n/m,
+    )
+  })
+
   it('shows the options that change live data', async t => {
     const { commands, plan } = await planning(t)
     await plan('--person-properties', 'overwrite', '--count-in-experiments')

@@ -15,9 +15,13 @@ import { runImport } from './run/run.ts'
 /** As commander gives them. */
 interface GoOptions extends GivenPlanOptions {
   readonly folder?: string
+  readonly overlapOk?: boolean
 }
 
-export async function importFiles(files: readonly string[], { folder, ...given }: GoOptions): Promise<void> {
+export async function importFiles(
+  files: readonly string[],
+  { folder, overlapOk = false, ...given }: GoOptions,
+): Promise<void> {
   if (!canAskQuestions()) {
     const at = quotePath(folder ?? 'FOLDER')
     refuse(
@@ -30,7 +34,7 @@ export async function importFiles(files: readonly string[], { folder, ...given }
     refuse(`${path} already contains an import. To continue it: pennon import run ${quotePath(path)}`)
   printLines([`The folder of the import: ${path}`])
   await planImport(path, files, { ...given, source })
-  if (await runImport(path, {})) await publishOrDiscardImport('publish', path, {})
+  if (await runImport(path, { overlapOk })) await publishOrDiscardImport('publish', path, {})
 }
 
 function findUnusedPath(path: string): string {

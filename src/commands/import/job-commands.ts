@@ -224,6 +224,7 @@ function addGoCommand(command: Command): void {
   addPlanOptions(command.command('go <files...>'))
     .description('import a few files in one go, in a terminal: plan, rehearse, approve, send, verify and publish')
     .option('--folder <folder>', 'folder of the import (default: import-DATE-SOURCE)')
+    .option('--overlap-ok', 'send even if the project has live events on the same days')
     .addHelpText(
       'after',
       `

@@ -80,8 +80,8 @@ export async function approveJob(
 }
 
 /** Describes what the rehearsal found. It is printed in scripts, too, since people read a script's output later. */
-function describeRehearsal({ folder, plan }: Job, report: Rehearsal): readonly string[] {
-  const { balance, warnings, seconds, predicted, targetAnswer } = report
+function describeRehearsal({ folder, plan, at }: Job, report: Rehearsal): readonly string[] {
+  const { balance, rejects, warnings, seconds, predicted, targetAnswer } = report
   const choices = formatChoices(listPlanChoices(plan, targetAnswer))
   const ofDownload = readFetchedParts(folder.path)?.warnings ?? []
   const listLines = (title: string, lines: readonly string[]) =>
@@ -89,6 +89,10 @@ function describeRehearsal({ folder, plan }: Job, report: Rehearsal): readonly s
   return [
     `${formatCount(balance.read, 'record')}: ${formatCount(balance.givingEvents, 'produces', 'produce')} events, ${formatCount(balance.skipped, 'is', 'are')} skipped, ${balance.rejected.toLocaleString('en')} rejected, ${balance.collapsed.toLocaleString('en')} collapsed (repeated records).`,
     `${formatCount(predicted.events, 'event')} would be sent and 0 charged. The rehearsal sent nothing and took ${formatDuration(seconds)}.`,
+    ...listLines(
+      `Rejected records (to see them: pennon import rejects ${at}):`,
+      rejects.map(({ reason, count, fix }) => `${count.toLocaleString('en')} ${reason}: ${fix}`),
+    ),
     ...listLines('Options of the plan:', choices),
     ...listLines('During the download:', truncateList(ofDownload)),
     ...listLines(
