@@ -1,6 +1,6 @@
 // `pennon serve`: runs an instance, prints what to do next, and stops cleanly on a signal.
 
-import { createLogger } from '#telemetry/log.ts'
+import { createLogger, exitAfterLogging } from '#telemetry/log.ts'
 import { releaseHeapMemory } from '#telemetry/release-memory.ts'
 import { formatFirstSteps } from './first-steps.ts'
 import { readConfigOrRefuse, refuse } from './refuse.ts'
@@ -48,11 +48,11 @@ export async function serve(options: { frontProcesses?: string }): Promise<void>
     stopped.then(
       () => {
         logger.info('stopped')
-        process.exit(exitCode)
+        exitAfterLogging(logger, exitCode)
       },
       cause => {
         logger.error({ err: cause }, 'shutdown failed')
-        process.exit(1)
+        exitAfterLogging(logger, 1)
       },
     )
   }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { describe, it } from 'node:test'
 import { PortError } from '#ports/port-error.ts'
 import { createLogger, formatTerminalLine, type Logger } from './log.ts'
@@ -16,6 +17,21 @@ function logged(err: unknown) {
 function countOf(text: string, within: string): number {
   return within.split(text).length - 1
 }
+
+it('exitAfterLogging writes all lines in order, even if the thread that writes is busy with the first', () => {
+  const code = `
+    import { pbkdf2 } from 'node:crypto'
+    import { createLogger, exitAfterLogging } from ${JSON.stringify(new URL('./log.ts', import.meta.url).href)}
+    const logger = createLogger({ level: 'info', process: 'serve' })
+    pbkdf2('', '', 200_000, 64, 'sha512', () => {})
+    for (const line of ['first', 'second', 'last']) logger.info(line)
+    exitAfterLogging(logger, 7)`
+  const { stdout, status } = spawnSync(process.execPath, ['--input-type=module', '-e', code], {
+    encoding: 'utf8',
+    env: { ...process.env, NODE_TEST_CONTEXT: undefined, UV_THREADPOOL_SIZE: '1' },
+  })
+  assert.deepEqual([status, stdout.match(/(?<="msg":")\w+/g)], [7, ['first', 'second', 'last']])
+})
 
 describe('the log line of an error', () => {
   it('has each message once, with codes and the stack of the root cause', () => {

@@ -24,8 +24,21 @@ export function createLogger(line: { level: LogLevel; process: string }, destina
       censor: '[redacted]',
     },
   }
-  const target = destination ?? (process.stdout.isTTY ? createTerminalStream() : undefined)
-  return target === undefined ? pino(options) : pino(options, target)
+  return pino(options, destination ?? (process.stdout.isTTY ? createTerminalStream() : createStdoutStream()))
+}
+
+/** Writes in a thread, so that a reader who stops reading does not block the process. */
+function createStdoutStream(): DestinationStream {
+  // With a smaller `minLength`, flushing does not wait for the line that is being written.
+  return pino.destination({ dest: 1, sync: false, minLength: 1 })
+}
+
+/**
+ * Exits once all lines are written. Without the wait, the last line could come before the line that the thread is writing,
+ * or that line could be lost.
+ */
+export function exitAfterLogging(logger: Logger, exitCode: number): void {
+  logger.flush(() => process.exit(exitCode))
 }
 
 function createTerminalStream(): DestinationStream {
