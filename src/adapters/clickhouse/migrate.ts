@@ -20,8 +20,8 @@ import {
 } from './schema.ts'
 
 /**
- * The free space that altering a table needs. An engine that runs out of space meanwhile leaves an empty definition and
- * cannot start.
+ * The free space that is required before a table is altered. If the engine runs out of space while it alters a table, the
+ * table's definition is left empty and the engine cannot start.
  */
 const freeBytesMin = 64 * 1024 * 1024
 const versionTable = 'schema_version'

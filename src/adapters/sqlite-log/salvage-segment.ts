@@ -210,7 +210,10 @@ function readVarint(cursor: { readonly page: Buffer; at: number }): number {
   return Number.POSITIVE_INFINITY
 }
 
-/** Drops rows that claim offsets of an earlier row, since a damaged page may seem to have rows that nobody wrote. */
+/**
+ * A damaged page may appear to contain rows that nobody wrote. Such a row is dropped if its offsets overlap those of an
+ * earlier row.
+ */
 function removeOverlaps(frames: readonly Found[]): readonly Found[] {
   let end = 0
   return frames.filter(frame => {

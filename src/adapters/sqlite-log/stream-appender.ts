@@ -76,7 +76,7 @@ export class StreamAppender {
   /** Segments set aside in a row, which is limited: the appender must not continue on a disk that returns random bytes. */
   #setAsideCount = 0
 
-  /** Opens the newest segment; creates one if there is none, or if the state's position is beyond the stream's end. */
+  /** Opens the newest segment. Creates a segment if the stream has none, or if it ends before the position of the state. */
   constructor(options: StreamAppenderOptions) {
     this.#options = options
     this.#firstOffset = options.firstOffset

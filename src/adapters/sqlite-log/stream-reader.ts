@@ -107,7 +107,7 @@ export class StreamReader {
     return null
   }
 
-  /** The index of the last segment that begins at or before `offset`, or of the first segment if there is none. */
+  /** The index of the last segment that begins at or before `offset`; 0 if all segments begin later. */
   #indexOf(offset: number): number {
     return Math.max(
       0,

@@ -63,8 +63,8 @@ export interface FlagStore {
   ): Promise<Page<FlagVersion>>
   findFlagVersion(projectId: number, flagId: number, version: number): Promise<FlagVersion | null>
   /**
-   * Versions of all flags of a project, deleted flags included; the latest write first. A page is as short as if it also had
-   * the version before each, since its reader compares the two.
+   * Versions of all flags of a project, deleted flags included; the latest write first. The size of a page includes the
+   * version before each of its versions, because whoever reads the page compares the two.
    */
   listProjectFlagVersions(projectId: number, page: { limit: number; offset: number }): Promise<Page<FlagVersion>>
   /** The owners of these flags; flags without an owner are left out. Takes a few thousand ids per call. */

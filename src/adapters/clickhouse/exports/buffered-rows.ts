@@ -57,7 +57,10 @@ export async function bufferAnswerRows<Row>(
   }
 }
 
-/** @param begun holds the unfinished last row of the previous block when called, and that of this block at the end. */
+/**
+ * @param begun the beginning of a row that the previous block did not finish. Afterwards it contains the beginning of the
+ * row that this block does not finish.
+ */
 function* parseRows<Row>(block: Buffer, used: number, begun: Buffer[], read: (json: unknown) => Row): Generator<Row> {
   const bytes = block.subarray(0, used)
   let from = 0

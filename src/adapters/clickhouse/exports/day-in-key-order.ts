@@ -23,8 +23,8 @@ export interface DayToRead {
   /** The place in the sort key after which to begin; null to begin at the start of the day. */
   readonly above: KeyPlace | null
   /**
-   * The place in time after which a continued export begins; null if there is none. The filter already has the condition
-   * for it.
+   * Where a continued export begins: after the event at this time. Null if the export begins at its start. The filter
+   * already contains this condition.
    */
   readonly base: EventCursor | null
 }

@@ -1,7 +1,7 @@
 // Finds the times at which events that are sent again were first charged, for thousands of events in one query. The worker
-// asks for them before each insert, so this has to be cheap: nearly always there is no stored copy, and then only the uuids
-// of a few granules are read. It uses the connection of the inserts, so that queries of API clients, however many, do not
-// delay the worker.
+// asks for these times before each insert, so the query must be cheap. An event is rarely stored already; if it is not,
+// only the uuids of a few granules are read. It uses the connection of the inserts, so that queries of API clients, however
+// many, do not delay the worker.
 
 import { ClickHouseError } from '@clickhouse/client'
 import { isStorableTime } from '#core/events/storable-time.ts'

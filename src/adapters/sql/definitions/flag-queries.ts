@@ -168,7 +168,7 @@ export async function updateFlagRow(
 }
 
 const versionBytes = sql<number>`octet_length(snapshot)`
-/** Of a version and of the one before it, which the reader compares. */
+/** The bytes of a version and of the version before it: whoever reads a page compares the two. */
 const comparedBytes = sql<number>`octet_length(snapshot) + coalesce((
   SELECT octet_length(p.snapshot) FROM feature_flag_version p
   WHERE p.flag_id = feature_flag_version.flag_id AND p.version = feature_flag_version.version - 1
