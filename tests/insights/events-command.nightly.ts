@@ -67,13 +67,38 @@ describe('pennon events', () => {
     assert.match(lines[2]!, /^order placed +100 +█{5}$/)
     assert.match(lines[3]!, /^all events +300 +█{5}$/)
     const json = JSON.parse((await run('count', ...range, '--event', 'order placed', '--json')).stdout)
-    assert.deepEqual(json.results, [
-      { event: 'order placed', count: 100, data: [20, 20, 20, 20, 20] },
-      { event: null, count: 300, data: [60, 60, 60, 60, 60] },
-    ])
+    assert.deepEqual(json.results, [{ event: 'order placed', count: 100, data: [20, 20, 20, 20, 20] }])
+    const named = await run('count', ...range, '--event', '$pageview', '--event', 'no such event')
+    assert.match(named.stdout, /^\$pageview +200.*\nno such event +0\n/m)
+    assert.doesNotMatch(named.stdout, /all events/)
     const before = await run('count', '--from', 'all', '--to', '2026-04-01')
     assert.deepEqual([before.exitCode, before.stderr], [0, ''])
     assert.match(before.stdout, /^all events +0$/m)
+  })
+
+  it('chooses longer bars for long ranges, and names the option if the given ones are too short', async t => {
+    const { run } = await start(t)
+    const bars = async (from: string) => {
+      const { stdout, stderr } = await run(
+        'count',
+        '--from',
+        from,
+        '--to',
+        '2026-04-24',
+        '--event',
+        '$pageview',
+        '--json',
+      )
+      assert.equal(stderr, '')
+      return JSON.parse(stdout)
+    }
+    assert.equal((await bars('2026-01-01')).interval, 'day')
+    const long = await bars('1990-01-01')
+    assert.deepEqual([long.interval, long.results[0].count], ['week', 200])
+    assert.equal((await bars('1971-01-01')).interval, 'week')
+    const refused = await run('count', '--from', '2000-01-01', '--interval', 'hour', '--event', 'x')
+    assert.equal(refused.exitCode, 2)
+    assert.match(refused.stderr, /^pennon: The range has too many bars of one hour: use --interval day, or /)
   })
 
   it('includes the events of a pending import job on request', async t => {
@@ -93,6 +118,14 @@ describe('pennon events', () => {
     ]
     assert.deepEqual(await count(), [...visible, [null, 300]])
     assert.deepEqual(await count('--import-job', String(number)), [...visible, ['signed up', 1], [null, 301]])
+    const ofJob = async (...args: string[]) =>
+      JSON.parse((await run('count', '--import-job', String(number), '--event', 'signed up', '--json', ...args)).stdout)
+    const allTime = await ofJob()
+    assert.deepEqual([allTime.days[0], allTime.results[0].count], ['2026-04-20', 1])
+    const plan = { range: { first: '2026-04-19T23:00:00.000001Z', last: '2026-04-20T10:00:00.000Z' } }
+    await api.call('PATCH', `/api/projects/1/import_jobs/${number}/`, { body: { plan } })
+    assert.deepEqual((await ofJob()).days, ['2026-04-19', '2026-04-20'])
+    assert.deepEqual((await ofJob('--from', '2026-04-20', '--to', '2026-04-20')).days, ['2026-04-20'])
     const unknown = await run('count', '--event', 'x', '--import-job', '99')
     assert.deepEqual(
       [unknown.exitCode, /no import job with this number/.test(unknown.stderr)],

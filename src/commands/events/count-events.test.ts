@@ -14,7 +14,7 @@ it('the chart of event counts shrinks so that wide and escaped names stay whole'
       { event: null, count: 43, data },
     ]
     const terminal = { ...plainTerminal, width: 80 }
-    const lines = formatEventCounts({ days, results, namesLeftOut: 0 }, 'day', terminal)
+    const lines = formatEventCounts({ interval: 'day', days, results, namesLeftOut: 0 }, terminal)
     const shown = event.replaceAll('\u001b', '\\u001b')
     assert.equal(lines[1]!.slice(0, shown.length), shown)
     for (const line of lines) assert.ok(measureTextWidth(line) <= 80, line)

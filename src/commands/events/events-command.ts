@@ -24,25 +24,28 @@ Exit codes: 0 success; 1 aborted, or the instance failed; 2 no key, no instance,
 
   addAddressOptions(events.command('count').description('count events by name and day'))
     .option('--event <name>', 'only events with this name; repeatable', collectOption)
-    .option('--from <date>', 'start: a date, or a span such as -7d, which includes the whole first day', '-30d')
-    .option('--to <date>', 'end (default: now)')
+    .option(
+      '--from <date>',
+      'start: a date, or a span such as -7d, which includes the whole first day (default: -30d, or the first day of the import job)',
+    )
+    .option('--to <date>', 'end (default: now, or the last day of the import job)')
     .option('--import-job <number>', 'also count the events of this pending import job')
     .addOption(
-      new Option('--interval <interval>', 'time span of one bar')
-        .choices(['hour', 'day', 'week', 'month'])
-        .default('day'),
+      new Option('--interval <interval>', 'time span of one bar (default: day; week or month for long ranges)').choices(
+        ['hour', 'day', 'week', 'month'],
+      ),
     )
     .option('--json', 'print the counts as JSON')
     .addHelpText(
       'after',
       `
-Prints a row per event name, most frequent first, and one for all events. Looking up names requires the scope
-event_definition:read; without it, use --event. --import-job counts as if the job were published, and requires the
-scope import_job:read.
+Prints a row per event name, most frequent first, and one for all events; with --event, only the rows of these names.
+Looking up names requires the scope event_definition:read; without it, use --event. --import-job counts as if the job
+were published, by default over the days of the job, and requires the scope import_job:read.
 
   $ pennon events count
   $ pennon events count --event '$pageview' --event 'order placed' --from 2026-01-01 --interval month
-  $ pennon events count --import-job 7 --from -1y --interval month
+  $ pennon events count --import-job 7
   $ pennon events count --json | jq '.results[] | {event, count}'`,
     )
     .action(async (options: CountOptions) => (await import('./count-events.ts')).countEvents(options))
