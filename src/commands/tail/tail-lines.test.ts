@@ -31,6 +31,14 @@ describe('a line of pennon tail', () => {
     )
   })
 
+  it('truncates long properties in a pipe, with a mark, and leaves them whole as JSON', () => {
+    const stack = 'x'.repeat(5_000)
+    const sent = `"properties":{"stack":"${stack}"},"$set":{"plan":"pro"}`
+    const shown = `{"stack":"${stack}`.slice(0, 200)
+    assert.equal(event(sent), `${at}  paid  ada  ${shown}…  $set {"plan":"pro"}`)
+    assert.ok(event(sent, true).includes(stack))
+  })
+
   it('marks an imported event and shows its own time', () => {
     const was = '2024-03-01T00:00:00.000Z'
     const line = (isImport: boolean) => event(`"timestamp":"${was}","historical_migration":${isImport},"properties":{}`)
@@ -63,7 +71,7 @@ describe('a line of pennon tail', () => {
     assert.equal(JSON.parse(asJson).event, `paid${hidden}`)
   })
 
-  it('is a table row, truncated to the width of a terminal but not in a pipe', () => {
+  it('is a table row, whose cells are truncated to the width of a terminal but not in a pipe', () => {
     const titles = formatLine('ready', {})
     const long = { captured_at: at, event: 'a name that is longer than its column', distinct_id: 'ada', properties: {} }
     const shown = formatLine('event', { ...long, event: 'paid' })

@@ -1,6 +1,8 @@
 // Formats each message of `pennon tail` as exactly one line, no matter what clients sent. A line is a row of a table that
-// never ends, so the columns have fixed widths. On a terminal, what does not fit is truncated; a pipe gets everything.
+// never ends, so the columns have fixed widths. On a terminal, what does not fit is truncated; without one, so that lines stay
+// readable, long values are. `--json` has everything.
 
+import type { JsonValue } from '#core/json.ts'
 import { toPrintable } from '#core/printable.ts'
 import { plainTerminal, type Terminal } from '../client/terminal.ts'
 import { measureTextWidth, truncateToWidth } from '../client/text-width.ts'
@@ -16,7 +18,7 @@ export function formatLine(kind: string, data: LiveMessageData, terminal: Termin
     case 'ready':
       return terminal.paint('bold', formatRow(['TIME', 'EVENT', 'DISTINCT ID', 'PROPERTIES'], terminal))
     case 'event':
-      return formatRow(toEventCells(data), terminal)
+      return formatRow(toEventCells(data, terminal), terminal)
     case 'rejected':
       return terminal.paint('yellow', formatRow(toRejectCells(data), terminal))
     default:
@@ -44,28 +46,39 @@ function formatRow(cells: readonly string[], { width }: Terminal): string {
  * Person properties sent with the event come after the event's properties. The time is the time of arrival, so that lines
  * are in order; an imported event is marked, and also shows the time with which it is stored.
  */
-function toEventCells({
-  captured_at: capturedAt,
-  historical_migration: isImport,
-  timestamp,
-  event,
-  distinct_id: distinctId,
-  properties,
-  cut,
-  ...others
-}: LiveMessageData): string[] {
+function toEventCells(
+  {
+    captured_at: capturedAt,
+    historical_migration: isImport,
+    timestamp,
+    event,
+    distinct_id: distinctId,
+    properties,
+    cut,
+    ...others
+  }: LiveMessageData,
+  { width }: Terminal,
+): string[] {
+  const format = (value: JsonValue | undefined) => {
+    const text = JSON.stringify(value)
+    return width === null ? truncateText(text) : text
+  }
   const set = ['$set', '$set_once'].filter(name => name in others)
   const parts = [
     ...(isImport === true ? [`historical ${timestamp}`] : []),
-    JSON.stringify(properties),
-    ...set.map(name => `${name} ${JSON.stringify(others[name])}`),
+    format(properties),
+    ...set.map(name => `${name} ${format(others[name])}`),
     ...(cut === true ? ['(cut)'] : []),
   ]
   return [String(capturedAt), String(event), String(distinctId), parts.join(gap)]
 }
 
-/** How much of a rejected body is shown: enough to recognise it; `--json` and the list of rejects show all of it. */
-const bodyCharsMax = 200
+/** How much of a long text is shown: enough to recognise it, such as a rejected body or the stack of an exception. */
+const textCharsMax = 200
+
+function truncateText(text: string): string {
+  return text.length > textCharsMax ? `${text.slice(0, textCharsMax)}…` : text
+}
 
 function toRejectCells({
   received_at: receivedAt,
@@ -75,9 +88,12 @@ function toRejectCells({
   distinct_id: distinctId,
   body,
 }: LiveMessageData): string[] {
-  const text = String(body)
-  const shown = text.length > bodyCharsMax ? `${text.slice(0, bodyCharsMax)}…` : text
   const at = field === '' || field === null || field === undefined ? '' : ` (${field})`
   const mark = isImport === true ? ['historical'] : []
-  return [String(receivedAt), 'rejected', String(distinctId), [...mark, `${reason}${at}`, shown].join(gap)]
+  return [
+    String(receivedAt),
+    'rejected',
+    String(distinctId),
+    [...mark, `${reason}${at}`, truncateText(String(body))].join(gap),
+  ]
 }
