@@ -279,6 +279,15 @@ describe('pennon flags, when it changes a flag', () => {
     assert.deepEqual([printed.active, printed.version, printed.tags], [true, 7, ['a', 'b']])
     const again = JSON.parse((await linesOf(['enable', 'steps', '--yes', '--json'])).join('\n'))
     assert.deepEqual([again.version, await version('steps')], [7, 7])
+    const [titles, ...changes] = await linesOf(['history', 'steps'])
+    assert.match(titles!, /^VERSION +TIME +BY +CHANGE$/)
+    assert.equal(changes.length, 7)
+    assert.match(changes[0]!, /^ +7 {2}\d{4}-\d\d-\d\d \d\d:\d\d:\d\d {2}\S.* active: false → true/)
+    assert.match(changes[5]!, /filters\.groups\.0\.rollout_percentage: 100 → 25/)
+    assert.match(changes[6]!, / created$/)
+    const entries = JSON.parse((await linesOf(['history', 'steps', '--json'])).join('\n'))
+    assert.deepEqual([entries.length, entries[0].detail.version], [7, 7])
+    assert.match((await flags(['history', 'stepz'])).stderr, /There is no flag stepz .*Did you mean steps\?/)
   })
 
   it('a change that the flag does not allow exits with code 2 and a remedy', async () => {

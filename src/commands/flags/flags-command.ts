@@ -69,6 +69,17 @@ rolled out to no users for 30 days. \`pennon flags show\` prints the reason.
     .addHelpText('after', '\n  $ pennon flags show new-checkout\n  $ pennon flags show 17 --json | jq .filters')
     .action(async (flag: string, options: ClientOptions) => (await import('./show-flag.ts')).showFlag(flag, options))
 
+  addClientOptions(
+    flags.command('history <flag>').description('list the changes of a flag: when, by whom, and what, newest first'),
+  )
+    .addHelpText(
+      'after',
+      "\n  $ pennon flags history new-checkout\n  $ pennon flags history 17 --json | jq '.[0].detail.changes'",
+    )
+    .action(async (flag: string, options: ClientOptions) =>
+      (await import('./show-history.ts')).showHistory(flag, options),
+    )
+
   addClientOptions(flags.command('usage <flag>').description('count the calls and persons of a flag by value'))
     .option('--from <date>', 'start: a date, or a span such as -7d', '-30d')
     .option('--to <date>', 'end (default: now)')
