@@ -3,7 +3,7 @@
 // one are left out. The same commit gives the same bytes (docs/decisions/0076-a-package-of-javascript.md).
 
 import { execFileSync } from 'node:child_process'
-import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join, posix, resolve } from 'node:path'
@@ -17,8 +17,7 @@ const moduleNames = /'(#|\.\.?\/)([\w./-]+\.(?:ts|json))'/g
 try {
   const { name, version } = writeManifests()
   writeModules()
-  for (const path of ['bin', 'deploy', 'docs', 'bench/README.md', 'NOTICE', ...globSync('*.md', { cwd: root })])
-    cpSync(join(root, path), join(folder, path), { recursive: true })
+  for (const path of listOtherFiles()) cpSync(join(root, path), join(folder, path), { recursive: true })
   execFileSync('npm', ['pack', '--silent', '--pack-destination', destination], { cwd: folder, stdio: 'pipe' })
   const file = join(destination, `${name}-${version}.tgz`)
   console.log(
@@ -79,6 +78,14 @@ function writeModules(): void {
       code.replaceAll(moduleNames, name => name.replace(/\.ts'$/, ".js'")),
     )
   }
+}
+
+/** In a git checkout, only the files that git tracks: others, such as drafts, are not part of any version. */
+function listOtherFiles(): readonly string[] {
+  const paths = ['bin', 'deploy', 'docs', 'bench/README.md', 'NOTICE', ...globSync('*.md', { cwd: root })]
+  if (!existsSync(join(root, '.git'))) return paths
+  const tracked = execFileSync('git', ['ls-files', '-z', '--', ...paths], { cwd: root, encoding: 'utf8' }).split('\0')
+  return tracked.filter(path => path !== '' && existsSync(join(root, path)))
 }
 
 function readJson(path: string) {

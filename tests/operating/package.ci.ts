@@ -65,6 +65,18 @@ it('building the same sources twice gives a package with the same bytes', async 
   assert.ok(readFileSync(tarball).equals(readFileSync(join(other, `pennon-${packageJson.version}.tgz`))))
 })
 
+it('a package from a git checkout contains only documents and programs that git tracks', async t => {
+  const clone = tempDir(t)
+  const copied = ['bin', 'deploy', 'docs', 'src', 'scripts', 'bench/README.md', 'NOTICE']
+  for (const path of [...copied, ...globSync('*.{md,json}')]) cpSync(path, join(clone, path), { recursive: true })
+  execFileSync('sh', ['-c', 'git init --quiet && git add --all'], { cwd: clone })
+  for (const path of ['docs/draft.md', 'bin/notes', 'DRAFT.md']) writeFileSync(join(clone, path), '')
+  await run(process.execPath, ['scripts/pack.ts', clone], { cwd: clone })
+  const packed = execFileSync('tar', ['-tzf', `pennon-${packageJson.version}.tgz`], { cwd: clone, encoding: 'utf8' })
+  const others = packed.split('\n').filter(path => /^package\/(bin\/|docs\/import\.md|.*draft\.md)/i.test(path))
+  assert.deepEqual(others.toSorted(), ['package/bin/pennon', 'package/bin/preload.js', 'package/docs/import.md'])
+})
+
 it('the package contains JavaScript with the line numbers of the sources, and neither tests nor Node', () => {
   const files = globSync('**/*', { cwd: installed })
   assert.deepEqual(
