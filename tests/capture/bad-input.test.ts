@@ -43,7 +43,8 @@ describe('the capture endpoints, given bad input', () => {
       ['{"api_key": ', 400, 'invalid_json'],
       ['hello', 400, 'invalid_json'],
       ['null', 400, 'invalid_utf8'], // which reads as base64
-      [`{"event":"e","properties":${nested(100_000)}}`, 400, 'invalid_shape'],
+      [`{"event":"e","properties":${nested(1_000)}}`, 400, 'invalid_json'],
+      [`{"event":"e","properties":${nested(500)}}`, 400, 'invalid_shape'],
       [`${start}"distinct_id":"u","properties":{"a":${nested(500)}}}`, 400, 'invalid_json'],
       [`${start}"distinct_id":${nested(500)}}`, 400, 'invalid_json'],
       [json({ ...event, properties: { a: 'x'.repeat(1_000_000) } }), 413, 'payload_too_large'],

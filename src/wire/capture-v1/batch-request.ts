@@ -12,7 +12,7 @@ import { findItemSlices, findMemberSlice, type ItemSlices, slice, slicesPerItem 
 import type { CapturePayload } from '../capture/capture-body.ts'
 import { captureItemCountMax } from '../capture/capture-errors.ts'
 import { isObject, isTextOrAbsent, type ParsedObject, refusedItemOf } from '../capture/event-fields.ts'
-import { hasTooManyValues } from '../capture/open-request.ts'
+import { hasTooManyValues, isNestedTooDeepToParse } from '../capture/open-request.ts'
 import type { WireError } from '../wire-error.ts'
 import {
   createDuplicateUuidError,
@@ -60,6 +60,9 @@ export function parseV1Batch(
   limits: V1BatchLimits,
 ): Result<V1Batch | 'too_much_work', V1BatchRefusal> {
   if (hasTooManyValues(payload.bytes)) return refuseBatch(null, v1CaptureErrors.tooManyValues)
+  const slices = findItemSlices(payload.bytes, 'batch', captureItemCountMax)
+  if (slices === null && isNestedTooDeepToParse(payload.text))
+    return refuseBatch(null, createUnparsableBodyError('batch'))
   let root: unknown
   try {
     root = parseJsonWithDoubles(payload.text)
@@ -80,7 +83,6 @@ export function parseV1Batch(
   if (items.length > limits.itemCountMax) return ok('too_much_work')
   const createdAt = root.created_at as string
   if (parseStrictTimestampText(createdAt) === null) return refuseBatch(root, createInvalidCreatedAtError(createdAt))
-  const slices = findItemSlices(payload.bytes, 'batch', items.length)
   if (slices === null) return refuseBatch(root, createUnparsableBodyError('batch'))
   const events = readEvents(items as readonly ParsedObject[], payload, slices, leftOut)
   if (!events.ok) return refuseBatch(root, events.error)

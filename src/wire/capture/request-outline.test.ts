@@ -8,7 +8,7 @@ import { hasLoneSurrogateEscape } from '#core/json-text.ts'
 import { takesAtMost } from '../../../tests/support/cpu-time.ts'
 import { runs } from '../../../tests/support/nightly.ts'
 import { seededRandom, testSeed } from '../../../tests/support/seeded-random.ts'
-import { findItemSlices } from '../bytes/json-slices.ts'
+import { findItemSlices, slicesPerItem } from '../bytes/json-slices.ts'
 import { nestingDepthMax } from '../bytes/json-walk.ts'
 import {
   envelopeNames,
@@ -36,7 +36,8 @@ function agrees(text: string): boolean {
   const { listKey } = outline
   const list = Array.isArray(root) ? root : listKey === null ? [root] : (root[listKey] as Members[])
   const slices = findItemSlices(Buffer.from(text), listKey, list.length)!
-  assert.deepEqual(outline.slices.slice(0, slices.length), slices)
+  const length = list.length * slicesPerItem
+  assert.deepEqual(outline.slices.slice(0, length), slices.slice(0, length))
   return true
 }
 

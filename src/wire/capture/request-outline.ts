@@ -9,7 +9,7 @@
 import { ascii } from '#core/ascii.ts'
 import { visitorNames } from '#core/capture/cookieless-event.ts'
 import type { JsonMember } from '#core/json-text.ts'
-import { type ItemSlices, slice, sliceIndexOf, slicesPerItem } from '../bytes/json-slices.ts'
+import { type ItemSlices, SliceTable, slice, sliceIndexOf, slicesPerItem } from '../bytes/json-slices.ts'
 import {
   appendEndByte,
   KeyTable,
@@ -107,9 +107,6 @@ function createEmptyFields(): OutlinedFields {
 
 const noProperties: OutlinedProperties = Object.freeze({})
 const noElements: readonly never[] = Object.freeze([])
-/** Most events are longer, so the space for all slices is reserved at once: growing it took 0.06 µs an event. */
-const usualItemBytesMin = 256
-
 /** @returns null for a request that `JSON.parse` has to read, or that has more than `itemCountMax` items. */
 export function readRequestOutline(payload: CapturePayload, itemCountMax: number): RequestOutline | null {
   try {
@@ -149,19 +146,16 @@ class OutlineReader {
   #items(start: number): OutlinedFields[] {
     const json = this.#json
     const items: OutlinedFields[] = []
-    let slices: ItemSlices = new Int32Array(
-      (1 + Math.floor(this.#payload.bytes.length / usualItemBytesMin)) * slicesPerItem,
-    )
+    const table = new SliceTable(this.#payload.bytes.length, this.#itemCountMax)
     let at = skipBlanks(json, start + 1)
     while (json[at] !== closeBracket) {
-      if (items.length === this.#itemCountMax) throwNotWalkable()
       const base = items.length * slicesPerItem
-      if (base === slices.length) slices = doubleCapacity(slices)
-      items.push(this.#object(at, itemKeys, slices, base))
+      if (!table.reserve(base)) throwNotWalkable()
+      items.push(this.#object(at, itemKeys, table.slices, base))
       at = readNextElement(json, this.#at)
     }
     this.#at = at + 1
-    this.#slicesOfList = slices
+    this.#slicesOfList = table.slices
     return items
   }
 
@@ -264,10 +258,4 @@ class OutlineReader {
     const { ascii, text, bytes } = this.#payload
     return ascii ? text.substring(start, end) : bytes.toString('utf8', start, end)
   }
-}
-
-function doubleCapacity(slices: ItemSlices): ItemSlices {
-  const larger = new Int32Array(slices.length * 2)
-  larger.set(slices)
-  return larger
 }

@@ -5,10 +5,10 @@ import { ascii } from '#core/ascii.ts'
 import type { IncomingRecording, RecordingItems } from '#core/capture/prepare-recording.ts'
 import { parseZonedTimestampText } from '#core/capture/timestamp-text.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import { findItemSlices, findMemberSlice, slice, slicesPerItem } from '../bytes/json-slices.ts'
+import { findMemberSlice, slice, slicesPerItem } from '../bytes/json-slices.ts'
 import { findBareEventError } from '../capture/broken-envelope.ts'
 import type { CapturePayload } from '../capture/capture-body.ts'
-import { captureErrors, createUnknownShapeError } from '../capture/capture-errors.ts'
+import { captureErrors, captureItemCountMax, createUnknownShapeError } from '../capture/capture-errors.ts'
 import { checkToken } from '../capture/capture-token.ts'
 import {
   findFieldsFault,
@@ -42,14 +42,14 @@ export type RecordingParse = Result<IncomingRecording | 'too_much_work', Capture
 export function parseRecordingRequest(payload: CapturePayload, context: RecordingContext): RecordingParse {
   const read = readBodyRoot(payload, context, createWholeRequestRefusal)
   if (!read.ok) return read
-  const { root, refuse } = read.value
+  const { root, slices, refuse } = read.value
   const elements = readElements(root)
   if (!elements.ok) return refuse(elements.error)
   const [first] = elements.value
   if (first === undefined) return refuse(captureErrors.emptyBatch)
+  if (elements.value.length > captureItemCountMax) return refuse(captureErrors.tooManyItems)
   const token = checkToken(readTokenIn(first) ?? payload.formToken ?? context.fallbackToken)
   if (!token.ok) return refuse(token.error)
-  const slices = findItemSlices(payload.bytes, null, elements.value.length)
   if (slices === null) return refuse(captureErrors.nestedTooDeep)
   const id = distinctIdOf(first, payload, slices, 0, createIdByteBudget(context.structuredIdBytesMax))
   if (!id.ok) return id.error === 'too_much_work' ? ok(id.error) : refuse(createUnknownShapeError(id.error))
