@@ -82,6 +82,20 @@ it('the rebuild command shows what would change, and changes it with --apply', a
   assert.deepEqual(await plansOf('eve'), ['pro'])
 })
 
+it('the rebuild command names ids that have neither a person nor events', async () => {
+  await capture(['signed up', 'fay', {}])
+  const nobody = '11111111-1111-4111-8111-111111111111'
+  for (const unknown of [[nobody], [nobody, 'typo']]) {
+    const { exitCode, stdout } = await rebuild('fay', ...unknown)
+    const [counts, ids] = stdout.split('\n')
+    assert.equal(exitCode, 0)
+    assert.match(counts!, /^\d+ distinct ids checked/)
+    assert.ok(ids!.endsWith(`, and no event would create one: ${unknown.join(', ')}.`), stdout)
+  }
+  assert.doesNotMatch((await rebuild('fay')).stdout, /no event/)
+  assert.match((await rebuild('fay')).stdout, /^1 distinct id checked\. /)
+})
+
 it('the rebuild command reports a missing argument or key in one line', async () => {
   for (const args of [[], ['--all', 'ada']]) {
     const { exitCode, stderr } = await rebuild(...args)

@@ -2,6 +2,7 @@
 
 import { createServer } from 'node:net'
 import type { Config } from '#config.ts'
+import { formatCount } from '#core/format-count.ts'
 import { isPartWorking, type Readiness, readinessParts } from '#http/handlers/health.ts'
 import { type LockHolder, readLockHolder } from '#processes/data-lock.ts'
 import { createBadFinding, createGoodFinding, type Finding, formatCause } from './finding.ts'
@@ -57,7 +58,7 @@ async function checkRunningInstance(config: Config, pid: number): Promise<Findin
     if (troubles.length === 0 && lostCount > 0)
       return createBadFinding(
         'instance',
-        `${running}; ${lostCount} accepted records are missing from its log`,
+        `${running}; ${formatCount(lostCount, 'accepted record is', 'accepted records are')} missing from its log`,
         lostRemedy,
       )
     const imports = importsRefused === undefined ? '' : `; imports are currently refused: ${importsRefused}`

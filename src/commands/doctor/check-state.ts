@@ -5,6 +5,7 @@ import { openLogReader } from '#compose/log/log.ts'
 import { openExistingManagementStore } from '#compose/stores/existing-state.ts'
 import type { Config } from '#config.ts'
 import type { LogStream } from '#core/events/log-stream.ts'
+import { formatCount } from '#core/format-count.ts'
 import { dayMs } from '#core/time.ts'
 import { clockSettleMs, isTimeTrusted, type TrustedTime, wasTimeEverTrusted } from '#core/trusted-time.ts'
 import { inDocs, pennonCommand } from '#distribution.ts'
@@ -101,7 +102,7 @@ async function checkStream(
       ? `project ${projectId} (deleted)`
       : `project ${projectId} (${JSON.stringify(project.name)})`
   })
-  const found = `${stream}: ${(await Promise.all(names)).join(', ')}; up to ${offset - doneOffset} records behind the other projects`
+  const found = `${stream}: ${(await Promise.all(names)).join(', ')}; up to ${formatCount(offset - doneOffset, 'record')} behind the other projects`
   try {
     const { appendedAtMs } = await log.readStreamStatus(stream, doneOffset)
     // If the log was created anew, it does not contain these records, so their age is unknown.

@@ -1,5 +1,6 @@
 // `pennon events export`: a download that can be resumed, and whose file gets its name only when it is complete.
 
+import { formatCount } from '#core/format-count.ts'
 import type { PrivateApi, UrlQuery } from '../client/private-api.ts'
 import { ClientError } from '../client/private-api.ts'
 import { type ClientOptions, runClient } from '../client/run-client.ts'
@@ -206,8 +207,8 @@ function printResult(
     process.stdout.write(`${JSON.stringify({ file, format, rows, bytes: written.bytes, limited })}\n`)
     return
   }
-  const what = rows === null ? '' : `${rows.toLocaleString('en')} rows, `
-  const most = isParquet && limit !== null ? `, at most ${limit.toLocaleString('en')} rows` : ''
+  const what = rows === null ? '' : `${formatCount(rows, 'row')}, `
+  const most = isParquet && limit !== null ? `, at most ${formatCount(limit, 'row')}` : ''
   const cut = isCut ? ', the maximum set by --limit' : most
   process.stdout.write(`${file}: ${what}${formatBytes(written.bytes)}${cut}\n`)
 }
@@ -223,7 +224,7 @@ function describePartialFile(file: string, format: FileFormat, rowCount: number,
  * lost, which is harmless, since resuming counts the rows in the file again.
  */
 export function describeUnfinishedExport(rowCount: number, part: string, unclosed: Error | null): string {
-  const rows = `${rowCount.toLocaleString('en')} rows are in ${part}`
+  const rows = `${formatCount(rowCount, 'row is', 'rows are')} in ${part}`
   return unclosed === null ? `${rows}.` : `${rows}, or fewer: the file could not be closed (${unclosed.message}).`
 }
 

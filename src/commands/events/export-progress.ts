@@ -1,5 +1,6 @@
 // Progress of an export: a bar on a terminal, a line every ten seconds elsewhere.
 
+import { formatCount } from '#core/format-count.ts'
 import { formatProgressBar } from '../client/progress-bar.ts'
 import { formatBytes } from '../format-bytes.ts'
 
@@ -30,7 +31,7 @@ export function createExportProgress({ write, isTerminal, monotonicNowMs, rowCou
       const parts = [formatBytes(bytes), rate]
       if (rowCount !== null) {
         const most = rowCountMax === null || rowCountMax === 0 ? '' : ` of at most ${rowCountMax.toLocaleString('en')}`
-        parts.unshift(`${rowCount.toLocaleString('en')}${most} rows`)
+        parts.unshift(most === '' ? formatCount(rowCount, 'row') : `${rowCount.toLocaleString('en')}${most} rows`)
       }
       if (rowCount !== null && rowCountMax !== null && rowCountMax > 0) {
         const part = Math.min(1, rowCount / rowCountMax)

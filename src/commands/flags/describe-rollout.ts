@@ -10,6 +10,7 @@ import {
 import { readFlagRollout } from '#core/flags/definitions/flag-rollout.ts'
 import { readConfigVersion, readRules } from '#core/flags/definitions/read-rules.ts'
 import type { Predicate, Rule, RulesDocument } from '#core/flags/definitions/rules-document.ts'
+import { formatCount } from '#core/format-count.ts'
 import type { JsonObject, JsonValue } from '#core/json.ts'
 
 /** `everyone`, `everyone: control`, `no one`, `25 %`, `by conditions: 100 % / 10 %`, `by 3 rules`. */
@@ -41,7 +42,7 @@ function describePartialRollout({ sets, variants }: StoredFilters): string {
     return `by conditions: ${shown.join(' / ')}${percentages.length > setsShown ? ' / …' : ''}`
   }
   const most = `${percentages.reduce((max, percentage) => Math.max(max, percentage), 0)} %`
-  return variants.length > 0 ? `${most}, ${variants.length} variants` : most
+  return variants.length > 0 ? `${most}, ${formatCount(variants.length, 'variant')}` : most
 }
 
 /**
@@ -80,7 +81,7 @@ function findRules(filters: JsonObject): RulesDocument | null {
 }
 
 function formatRuleCount({ rules }: RulesDocument): string {
-  return `${rules.length} ${rules.length === 1 ? 'rule' : 'rules'}`
+  return formatCount(rules.length, 'rule')
 }
 
 function describeDefault({ defaultValue }: RulesDocument): string {

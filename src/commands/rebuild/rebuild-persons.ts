@@ -3,6 +3,7 @@
 
 import { setTimeout as wait } from 'node:timers/promises'
 import { isUuid } from '#core/events/uuid.ts'
+import { formatCount, truncateList } from '#core/format-count.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '#core/json.ts'
 import { toPrintableName } from '#core/printable.ts'
 import { ClientError, type PrivateApi } from '../client/private-api.ts'
@@ -25,10 +26,36 @@ export function rebuildPersons(ids: readonly string[], options: RebuildOptions):
     if (all === ids.length > 0) throw new ClientError('Name distinct ids or uuids of persons, or pass --all.')
     // Ids that look like a uuid are sent as uuids, too, since a distinct id may also look like one.
     const persons = all ? { all } : { distinct_ids: [...ids], uuids: ids.filter(isUuid) }
+    const withoutPerson = json || ids.length > lookedUpMax ? [] : await listIdsWithoutPerson(api, ids)
     const rebuild = await waitForEnd(api, await api.post(path, { ...persons, apply }))
     if (json) process.stdout.write(`${JSON.stringify(rebuild)}\n`)
-    else process.stdout.write(`${formatReport(rebuild, createTerminal(process.stdout)).join('\n')}\n`)
+    else {
+      const lines = formatReport(rebuild, createTerminal(process.stdout), withoutPerson)
+      process.stdout.write(`${lines.join('\n')}\n`)
+    }
   })
+}
+
+/** Looks up whether ids are known only if there are at most this many, since each takes a request. */
+const lookedUpMax = 100
+
+async function listIdsWithoutPerson(api: PrivateApi, ids: readonly string[]): Promise<readonly string[]> {
+  const missing: string[] = []
+  for (const id of ids) {
+    const found = pickObjects((await api.get('/persons/', { distinct_id: id, limit: 1 })).results)
+    if (found.length === 0 && !(isUuid(id) && (await hasPerson(api, id)))) missing.push(id)
+  }
+  return missing
+}
+
+async function hasPerson(api: PrivateApi, uuid: string): Promise<boolean> {
+  try {
+    await api.get(`/persons/${uuid}/`)
+    return true
+  } catch (error) {
+    if (error instanceof ClientError && error.status === 404) return false
+    throw error
+  }
 }
 
 async function waitForEnd(api: PrivateApi, requested: JsonObject): Promise<JsonObject> {
@@ -54,23 +81,36 @@ const columns: readonly Column<Row>[] = [
   { title: 'DISTINCT IDS', value: ({ ids }) => ids, widthMin: 12 },
 ]
 
-function formatReport({ apply, report: sent }: JsonObject, terminal: Terminal): string[] {
+/** @param withoutPerson the named ids that had no person before the rebuild. */
+function formatReport(
+  { apply, report: sent }: JsonObject,
+  terminal: Terminal,
+  withoutPerson: readonly string[],
+): string[] {
   const report = isJsonObject(sent ?? null) ? (sent as JsonObject) : {}
   const count = (name: string) => Number(report[name] ?? 0)
   const countText = (name: string) => count(name).toLocaleString('en')
-  const persons = pickObjects(report.persons).map(toRow)
+  const found = pickObjects(report.persons)
+  const persons = found.map(toRow)
   const total = count('changed') + count('created') + count('removed')
   const lines = persons.length === 0 ? [] : formatTable(columns, persons, terminal)
   if (total > persons.length)
     lines.push(terminal.paint('dim', `… and ${(total - persons.length).toLocaleString('en')} more`))
   lines.push(
-    `${countText('distinct_ids')} distinct ids checked. Persons ${apply === true ? '' : 'that would be '}` +
+    `${formatCount(count('distinct_ids'), 'distinct id')} checked. Persons ${apply === true ? '' : 'that would be '}` +
       `changed: ${countText('changed')}, created: ${countText('created')}, removed: ${countText('removed')}; ` +
       `distinct ids moved: ${countText('moved_distinct_ids')}.`,
   )
   if (count('unreadable_distinct_ids') > 0)
     lines.push(
-      `${countText('unreadable_distinct_ids')} distinct ids stay as they are: their events are too many, or the event store could not read them.`,
+      `${formatCount(count('unreadable_distinct_ids'), 'distinct id stays as it is', 'distinct ids stay as they are')}: the events are too many, or the event store could not read them.`,
+    )
+  // A person that is missing, and whose events are stored, is created.
+  const created = new Set(found.flatMap(({ uuid, distinct_ids }) => [uuid, distinct_ids].flat()))
+  const unknown = withoutPerson.filter(id => !created.has(id))
+  if (unknown.length > 0)
+    lines.push(
+      `No person has ${unknown.length === 1 ? 'the id' : 'these ids'}, and no event would create one: ${truncateList(unknown.map(toPrintableName)).join(', ')}.`,
     )
   if (apply !== true && total > 0)
     lines.push(

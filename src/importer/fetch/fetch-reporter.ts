@@ -1,5 +1,6 @@
 // Reports the progress of a fetch, and when no data has arrived for a long time.
 
+import { formatCount } from '#core/format-count.ts'
 import type { FetchClock, FetchWaiting } from './waiting.ts'
 
 export interface FetchProgress {
@@ -66,7 +67,7 @@ export function createFetchReporter(
       loudMs = nowMs
       const minutes = Math.round((nowMs - successMs) / 60_000)
       onNotice(
-        `Nothing has come for ${minutes} minutes: ${failure.reason}. Still trying; Ctrl-C keeps the fetched data.`,
+        `Nothing has come for ${formatCount(minutes, 'minute')}: ${failure.reason}. Still trying; Ctrl-C keeps the fetched data.`,
       )
     },
     notice: onNotice,

@@ -260,7 +260,9 @@ async function checkLiveData(before: VerifyStageOptions['liveBefore'], api: Serv
   if (!('days' in now)) return { ...nothing, state: 'not_checked' }
   const countNow = (day: string) => now.days[day] ?? 0
   const differences = days.flatMap(day =>
-    countNow(day) < before[day]! ? [`${day}: ${before[day]} live events before, ${countNow(day)} now`] : [],
+    countNow(day) < before[day]!
+      ? [`${day}: ${formatCount(before[day]!, 'live event')} before, ${countNow(day)} now`]
+      : [],
   )
   return createCheck('live_data', days.length, differences)
 }

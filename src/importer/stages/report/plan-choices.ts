@@ -2,6 +2,7 @@
 // default are listed; those that replace values of live events come first and are marked.
 // Source: docs/wire/import.md §2.7.
 
+import { formatCount } from '#core/format-count.ts'
 import { getOwnValue, isJsonObject, type JsonObject } from '#core/json.ts'
 import type { ImportPlan } from '#importer/job/plan.ts'
 import type { PlanChoice, TargetAnswer } from './import-report.ts'
@@ -51,7 +52,7 @@ export function listPlanChoices(
     [
       retentionDays !== null,
       `--retention-days ${retentionDays}`,
-      `Events older than ${retentionDays?.toLocaleString('en')} days are rejected.`,
+      `Events older than ${formatCount(retentionDays ?? 0, 'day')} are rejected.`,
     ],
     [
       allowsDamagedFiles,

@@ -56,7 +56,7 @@ describe('the summary of the events that a target already has', () => {
     assert.match(warnings[0]!.text, /already has 7 live events on 4 days of this import \(2024-02-28 to 2024-03-05\)\./)
     assert.match(
       warnings[1]!.text,
-      /already has 5 imported events on 1 day of this import \(2024-02-29\), from the import jobs 4\./,
+      /already has 5 imported events on 1 day of this import \(2024-02-29\), from the import job 4\./,
     )
   })
 

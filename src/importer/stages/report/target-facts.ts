@@ -47,7 +47,7 @@ export function createTargetWarnings(answer: TargetAnswer, imported: ImportFacts
     [
       'overlap_import',
       earlier &&
-        `The project already has ${earlier}, from the import jobs ${jobs.join(', ')}. Identical events count once.`,
+        `The project already has ${earlier}, from the import ${jobs.length === 1 ? 'job' : 'jobs'} ${jobs.join(', ')}. Identical events count once.`,
     ],
     [
       'overlap_pending',
