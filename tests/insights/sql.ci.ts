@@ -104,6 +104,29 @@ describe('POST …/query/ with a HogQLQuery', () => {
     )
   })
 
+  it('reads persons and groups only for keys with their scopes', async t => {
+    const { api, projectId } = await startSql(t)
+    const ask = async (key: string, query: string) => {
+      const body = { query: { kind: 'HogQLQuery', query } }
+      const { status, body: answered } = await api.call('POST', `/api/projects/${projectId}/query/`, { key, body })
+      return status === 403 ? answered.detail : status
+    }
+    const onEvents = await api.addKey(['query:read'])
+    const onAll = await api.addKey(['query:read', 'person:read', 'group:write'])
+    for (const [query, scope] of [
+      ['SELECT properties FROM persons', 'person:read'],
+      ['SELECT e.uuid FROM events AS e LEFT JOIN `persons` AS p ON e.person_id = p.id', 'person:read'],
+      ['SELECT 1 FROM events, persons', 'person:read'],
+      ["WITH toUUID(event) AS id SELECT uuid FROM events WHERE (id, '', now(), true) IN persons", 'person:read'],
+      ['SELECT * FROM (SELECT id FROM persons) UNION ALL SELECT id FROM "persons"', 'person:read'],
+      ['SELECT group_key FROM groups', 'group:read'],
+    ] as const) {
+      assert.ok(String(await ask(onEvents, query)).includes(`lacks the scope '${scope}'`), query)
+      assert.equal(await ask(onAll, query), 200, query)
+    }
+    assert.equal(await ask(onEvents, 'SELECT uniq(person_id) AS persons FROM events ORDER BY persons'), 200)
+  })
+
   it('includes stored and deduplicated flag calls', async t => {
     const { insert, results, projectId } = await startSql(t)
     const called = { event: '$feature_flag_called', flagCalled: 'beta', flagResponse: 'true', distinctId: 'ada' }

@@ -41,7 +41,8 @@ describe('execute_sql', () => {
       truncate: true,
     })
     assert.deepEqual([status, success], [200, true])
-    assert.deepEqual(asked, { projectId: 1, sql: 'SELECT 1', values: {}, defaultRowCount: 100, rowCountMax: 50_000 })
+    const counts = { defaultRowCount: 100, rowCountMax: 50_000 }
+    assert.deepEqual(asked, { projectId: 1, sql: 'SELECT 1', values: {}, ...counts, closedTables: [] })
     const lines = content.split('\n')
     assert.deepEqual(lines.slice(0, 3), [
       'event|n|p',
@@ -155,6 +156,16 @@ describe('read_taxonomy', () => {
     const read = async (query: object) => {
       const told = await tool('read_taxonomy', { query })
       return told.status === 200 ? told.content : [told.status, told.code, told.attr]
+    }
+    const lesserKey = await api.addKey(['query:read'])
+    for (const [entity, lacking] of [
+      ['person', 'person:read'],
+      ['company', 'group:read'],
+    ]) {
+      const query = { kind: 'entity_property_values', entity, property_name: 'seats' }
+      const path = '/api/environments/1/mcp_tools/read_taxonomy/'
+      const { status, body } = await api.call('POST', path, { key: lesserKey, body: { args: { query } } })
+      assert.deepEqual([status, body.detail], [403, `This personal API key lacks the scope '${lacking}'.`])
     }
     assert.equal(
       await read({ kind: 'events', limit: 2 }),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { isLinear } from '../../../tests/support/cpu-time.ts'
 import { parseJson } from '../json.ts'
-import { checkSql, type SqlFunctions } from './check-sql.ts'
+import { checkSql, findTableRead, type SqlFunctions } from './check-sql.ts'
 import { bindValues } from './sql-values.ts'
 
 const functions: SqlFunctions = {
@@ -182,5 +182,38 @@ describe('the placeholders in a query', () => {
     assert.equal(splits, 1)
     assert.deepEqual(bound.value.params, { x_0: 'ab', x_1: 'cd' })
     assert.match(bound.value.sql, /^SELECT (?:concat\(\{x_0:String\}, \{x_1:String\}\), ){2000}1$/)
+  })
+})
+
+describe('a query of a caller who may not read persons', () => {
+  const findRead = (sql: string) => {
+    const checked = checkSql(sql, functions, 'read')
+    assert.ok(checked.ok, sql)
+    return findTableRead(checked.value, ['persons', 'groups'])
+  }
+
+  it('is recognised wherever it names the table', () => {
+    for (const sql of [
+      'SELECT * FROM persons',
+      'SELECT * from `persons` p',
+      'SELECT * FROM events, "persons"',
+      'SELECT 1 FROM events e LEFT JOIN persons ON 1',
+      'SELECT 1 WHERE 1 IN persons',
+      'SELECT 1 WHERE (1, 2) NOT IN (persons)',
+      'WITH p AS (SELECT id FROM pennon_sql . persons) SELECT * FROM p',
+      'SELECT (SELECT count() FROM /* x */ persons) AS persons',
+      'DESCRIBE persons',
+    ])
+      assert.equal(findRead(sql), 'persons', sql)
+    assert.equal(findRead('SELECT * FROM groups'), 'groups')
+  })
+
+  it('may have a column of that name', () => {
+    for (const sql of [
+      'SELECT count() AS persons FROM events HAVING persons > 1 ORDER BY persons',
+      "SELECT count() persons FROM events WHERE event = 'persons'",
+      'SELECT person_id FROM events',
+    ])
+      assert.equal(findRead(sql), null, sql)
   })
 })

@@ -144,6 +144,30 @@ export function mentionsSystemTables({ tokens }: Pick<CheckedSql, 'tokens'>): bo
   )
 }
 
+/**
+ * The first of these tables that a query may read; null if it reads none. A column of the same name counts as the table
+ * where the text alone cannot tell them apart.
+ */
+export function findTableRead<Table extends string>(
+  { tokens }: Pick<CheckedSql, 'tokens'>,
+  tables: readonly Table[],
+): Table | null {
+  const isRead = (table: Table) =>
+    tokens.some(
+      ({ kind, text }, index) =>
+        (kind === 'word' || kind === 'quoted') && text === table && mayStandForTable(tokens[index - 1]),
+    )
+  return tables.find(isRead) ?? null
+}
+
+/** Whether a name after this token may be a table. After any other token it is a column, an alias or a syntax error. */
+function mayStandForTable(before: SqlToken | undefined): boolean {
+  if (before?.kind === 'symbol') return /^[.,(]$/.test(before.text)
+  return before?.kind === 'word' && wordsBeforeTable.has(before.text.toLowerCase())
+}
+
+const wordsBeforeTable = new Set(['from', 'join', 'in', 'table', 'describe', 'desc', 'exists', 'lateral'])
+
 const systemDatabases = new Set(['system', 'information_schema'])
 
 function refuseSql(at: number | null, detail: string): Result<never, SqlRefusal> {

@@ -13,7 +13,11 @@ export interface SqlQuery extends EventScope {
   readonly defaultRowCount: number
   /** Maximum rows of any answer; more may exist. */
   readonly rowCountMax: number
+  /** Tables that the caller may not read; a query that may read one of them is `forbidden`. */
+  readonly closedTables: readonly ClosableTable[]
 }
+
+export type ClosableTable = 'persons' | 'groups'
 
 export interface SqlRows {
   readonly columns: readonly string[]
@@ -30,7 +34,8 @@ export type SqlFailure =
   | ({ readonly kind: 'refused' } & SqlRefusal)
   /** The engine's own message, without internal details. */
   | { readonly kind: 'failed'; readonly detail: string }
-  | { readonly kind: 'forbidden' }
+  /** `table` is one of the closed tables; absent for a table that nobody may read. */
+  | { readonly kind: 'forbidden'; readonly table?: ClosableTable }
   | { readonly kind: 'too_large'; readonly detail: string }
   /** The store's user lacks the rights to create the views, or to create the user that reads them. */
   | { readonly kind: 'not_set_up'; readonly detail: string }

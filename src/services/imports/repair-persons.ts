@@ -112,7 +112,10 @@ async function rebuild(
   deps: ImportWorkDeps,
   signal: AbortSignal,
 ): Promise<void> {
-  /** Ids that were found connected with ids of earlier pages; they are not searched for again. */
+  /**
+   * Ids that were found connected with ids of earlier pages; they are not searched for again. A uuid takes 80 bytes here
+   * until its page comes, so a project with 1,000,000 of them takes 80 MB at most.
+   */
   const done = new Set<string>()
   const size = new BatchSize()
   let isFirst = true

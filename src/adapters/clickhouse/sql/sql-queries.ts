@@ -4,7 +4,7 @@
 import type { ResponseHeaders } from '@clickhouse/client'
 import type { ProjectQueue } from '#core/project-queue.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import { checkSql, mentionsSystemTables } from '#core/sql/check-sql.ts'
+import { checkSql, findTableRead, mentionsSystemTables } from '#core/sql/check-sql.ts'
 import { stripClientAdditions } from '#core/sql/client-additions.ts'
 import { bindValues } from '#core/sql/sql-values.ts'
 import type { EventScope } from '#ports/events/event-queries.ts'
@@ -71,11 +71,13 @@ export function createSqlQueries(deps: SqlQueriesDeps): SqlQueries {
   }
 
   return {
-    async runSql({ sql, values, defaultRowCount, rowCountMax, ...seen }, signal) {
+    async runSql({ sql, values, defaultRowCount, rowCountMax, closedTables, ...seen }, signal) {
       const checked = checkSql(sql, await setUp.functions(), 'query')
       if (!checked.ok) return err({ kind: 'refused', ...checked.error })
       // Refuses lists of tables and columns: only clients of the read-only port need them; users of this API have the docs.
       if (mentionsSystemTables(checked.value)) return err({ kind: 'forbidden' })
+      const table = findTableRead(checked.value, closedTables)
+      if (table !== null) return err({ kind: 'forbidden', table })
       const bound = bindValues(checked.value, values, splitIntoLists)
       if (!bound.ok) return err({ kind: 'refused', ...bound.error })
       const bytes = Buffer.byteLength(bound.value.sql)

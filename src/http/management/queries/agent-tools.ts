@@ -18,7 +18,7 @@ import {
 } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
-import { runHogQL, toSqlWireError } from './hogql-query.ts'
+import { listClosedTables, runHogQL, toSqlWireError } from './hogql-query.ts'
 import { isCertainlyCaughtUp } from './query.ts'
 import { readTaxonomy, taxonomyKinds } from './read-taxonomy.ts'
 
@@ -54,14 +54,18 @@ export function agentToolsRoutes(deps: ManagementDeps): ManagementRoute[] {
       summary: 'Run SQL like `/query/`; returns the rows as a text table.',
       body: Type.Object({ args: sqlArgs }),
       success: { status: 200, schema: toolAnswerSchema },
-      handle: ({ project, body: { args }, signal }) => {
+      handle: ({ caller, project, body: { args }, signal }) => {
         for (const name of ['connectionId', 'sendRawQuery'] as const)
           if (args[name] != null && args[name] !== false)
             return answerToolCall(async () => refusal(createInvalidInputError(`args.${name}`, noSources)))
         const { query: sql, truncate: isCut = true } = args
         return answerToolCall(async () => {
           const complete = await isCertainlyCaughtUp(deps, project.id)
-          const ran = await runHogQL(deps.events, { projectId: project.id, sql, values: {} }, signal)
+          const ran = await runHogQL(
+            deps.events,
+            { projectId: project.id, sql, values: {}, closedTables: listClosedTables(caller) },
+            signal,
+          )
           return ran.ok
             ? answerTable(ran.value, { sql, isCut, complete })
             : refusal(toSqlWireError(ran.error, sql, 'args.query'))
@@ -75,9 +79,9 @@ export function agentToolsRoutes(deps: ManagementDeps): ManagementRoute[] {
       summary: 'List available events, properties and values, as text.',
       body: Type.Object({ args: taxonomyArgs }),
       success: { status: 200, schema: toolAnswerSchema },
-      handle: ({ project, body: { args }, signal }) =>
+      handle: ({ caller, project, body: { args }, signal }) =>
         answerToolCall(async () => {
-          const read = await readTaxonomy(deps, project.id, args.query, signal)
+          const read = await readTaxonomy(deps, args.query, { caller, projectId: project.id, signal })
           if (!read.ok) return refusal(read.error)
           return answer(200, { success: true, content: read.value, structured_content: { query: args.query } })
         }),

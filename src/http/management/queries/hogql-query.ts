@@ -6,7 +6,7 @@ import type { Project } from '#core/project.ts'
 import type { Result } from '#core/result.ts'
 import { addPropertyHint } from '#core/sql/property-hint.ts'
 import type { EventScope } from '#ports/events/event-queries.ts'
-import type { SqlFailure, SqlQuery, SqlRows } from '#ports/events/sql-queries.ts'
+import type { ClosableTable, SqlFailure, SqlQuery, SqlRows } from '#ports/events/sql-queries.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import {
   type Answer,
@@ -17,6 +17,7 @@ import {
   listAnswer,
   refusal,
 } from '../kit/answers.ts'
+import { type Caller, createMissingScopeError, hasScope } from '../kit/authenticate.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 
 /** A request to `POST …/query/`, with a query of any kind. */
@@ -25,7 +26,16 @@ export interface HogQLRequest extends Pick<EventScope, 'importJobId'> {
   readonly query: JsonObject
   /** Whether the worker has processed all accepted events; reported in the answer. */
   readonly isComplete: boolean
+  readonly closedTables: readonly ClosableTable[]
 }
+
+/** The tables of SQL that the caller lacks the scope for. */
+export function listClosedTables(caller: Caller): readonly ClosableTable[] {
+  return closableTables.filter(table => !hasScope(caller, tableScopes[table]))
+}
+
+const tableScopes = { persons: 'person:read', groups: 'group:read' } as const satisfies Record<ClosableTable, string>
+const closableTables = Object.keys(tableScopes) as readonly ClosableTable[]
 
 /** The most rows that SQL returns: `default` without a LIMIT, `max` with a LIMIT. As in PostHog. */
 const rowCounts = { default: 100, max: 50_000 }
@@ -33,7 +43,7 @@ const rowCounts = { default: 100, max: 50_000 }
 /** See `AnswerQuery`. */
 export async function answerHogQLQuery(
   { events }: ManagementDeps,
-  { project, query, isComplete: complete, importJobId }: HogQLRequest,
+  { project, query, isComplete: complete, importJobId, closedTables }: HogQLRequest,
   signal: AbortSignal,
 ): Promise<Answer> {
   const { query: sql, values = {} } = query
@@ -43,7 +53,7 @@ export async function answerHogQLQuery(
     return refusal(createInvalidError('query.values', 'values must be an object with a value for each placeholder.'))
   const ran = await runHogQL(
     events,
-    omitUndefined({ projectId: project.id, importJobId, sql, values: values ?? {} }),
+    omitUndefined({ projectId: project.id, importJobId, sql, values: values ?? {}, closedTables }),
     signal,
   )
   if (!ran.ok) return refusal(toSqlWireError(ran.error, sql))
@@ -84,12 +94,18 @@ export function toSqlWireError(failure: SqlFailure, sql: string, attr = 'query.q
     case 'too_large':
       return wireError(400, 'query_too_large', failure.detail, attr)
     case 'forbidden':
+      if (failure.table !== undefined) return createClosedTableError(failure.table)
       return createPermissionDeniedError(
         'Not allowed: queries may only read the tables events, persons, groups and flag_calls.',
       )
     case 'not_set_up':
       return wireError(503, 'sql_not_set_up', failure.detail)
   }
+}
+
+function createClosedTableError(table: ClosableTable): WireError {
+  const reason = `The table ${table} requires it. If ${table} is a column here, give it another name.`
+  return createMissingScopeError(tableScopes[table], reason)
 }
 
 function formatPlace(sql: string, at: number): string {

@@ -19,7 +19,7 @@ import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { answerWithJob, importJobParam } from '../kit/import-job-param.ts'
 import { ignoredParam } from '../kit/query-params.ts'
-import { answerHogQLQuery, type HogQLRequest } from './hogql-query.ts'
+import { answerHogQLQuery, type HogQLRequest, listClosedTables } from './hogql-query.ts'
 
 /**
  * Answers one kind of query. Errors name fields by their path from `query` on; failures of the event store may be thrown.
@@ -60,7 +60,7 @@ export function queryRoutes(deps: ManagementDeps): ManagementRoute[] {
     wrongNames: Object.fromEntries(queryFields.map(name => [name, `query.${name}`])),
     success: { status: 200, schema: Type.Union([trendsAnswerSchema, sqlAnswerSchema]) },
     handle: async call => {
-      const { project, body, signal } = call
+      const { caller, project, body, signal } = call
       const isWrapped = wrappers.has(String(body.query.kind)) && isJsonObject(body.query.source)
       const query = isWrapped ? (body.query.source as JsonObject) : body.query
       const answerQuery = typeof query.kind === 'string' ? kinds.get(query.kind) : undefined
@@ -68,7 +68,11 @@ export function queryRoutes(deps: ManagementDeps): ManagementRoute[] {
         answerFromEventStore(async () => {
           if (answerQuery === undefined) return refusal(unknownKind)
           const isComplete = await isCertainlyCaughtUp(deps, project.id)
-          return answerQuery(deps, omitUndefined({ project, query, isComplete, importJobId: job?.id }), signal)
+          return answerQuery(
+            deps,
+            omitUndefined({ project, query, isComplete, importJobId: job?.id, closedTables: listClosedTables(caller) }),
+            signal,
+          )
         }),
       )
       return isWrapped ? pointErrorAtSource(answered) : answered

@@ -12,6 +12,7 @@ import {
   createNotFoundError,
   createRequiredError,
 } from '../kit/answers.ts'
+import { type Caller, createMissingScopeError, hasScope } from '../kit/authenticate.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 
 /** As in PostHog. */
@@ -23,6 +24,7 @@ const propertyCountMax = 500
 type Taxonomy = Promise<Result<string, WireError>>
 
 interface Asked {
+  readonly caller: Caller
   readonly projectId: number
   readonly fields: JsonObject
   readonly signal: AbortSignal
@@ -46,12 +48,7 @@ const kinds: Readonly<Record<string, Kind>> = {
 }
 export const taxonomyKinds = Object.keys(kinds)
 
-export async function readTaxonomy(
-  deps: ManagementDeps,
-  projectId: number,
-  query: JsonObject,
-  signal: AbortSignal,
-): Taxonomy {
+export async function readTaxonomy(deps: ManagementDeps, query: JsonObject, asked: Omit<Asked, 'fields'>): Taxonomy {
   const { kind: name, ...fields } = query
   if (name === undefined) return err(createRequiredError('args.query.kind'))
   const kind = typeof name === 'string' && Object.hasOwn(kinds, name) ? kinds[name]! : null
@@ -65,7 +62,7 @@ export async function readTaxonomy(
         `Unknown field. Fields of this kind: ${kind.fields.join(', ')}.`,
       ),
     )
-  return kind.read(deps, { projectId, fields, signal })
+  return kind.read(deps, { ...asked, fields })
 }
 
 async function readEvents({ events }: ManagementDeps, { projectId, fields, signal }: Asked): Taxonomy {
@@ -112,7 +109,10 @@ async function readEntityProperties(deps: ManagementDeps, asked: Asked): Taxonom
 async function readEntityValues(deps: ManagementDeps, asked: Asked): Taxonomy {
   const entity = await findEntity(deps, asked)
   if (!entity.ok) return entity
-  const whose = entity.value.of === 'person' ? '50,000 persons' : '50,000 groups'
+  const isPerson = entity.value.of === 'person'
+  const scope = isPerson ? 'person:read' : 'group:read'
+  if (!hasScope(asked.caller, scope)) return err(createMissingScopeError(scope))
+  const whose = isPerson ? '50,000 persons' : '50,000 groups'
   return readValues(deps, asked, { ...entity.value, whose }, async () => noSuchProperty)
 }
 
