@@ -175,6 +175,24 @@ describe('a page of a list', () => {
     }
   })
 
+  it('of activity ends before its limit if changes are large, unless it is requested by number', async t => {
+    const api = await startManagement(t)
+    const path = '/api/projects/1/feature_flags/'
+    const write = async (key: string, index: number) => {
+      const filters = { groups: [], note: String(index).repeat(600_000) }
+      if (index === 0) await api.post(`${path}?skip_validation=true`, { key, filters })
+      else await api.patch(`${path}${key}/?skip_validation=true`, { filters })
+    }
+    for (let index = 0; index < 9; index++) await write('large', index)
+    for (const list of ['large/activity/', 'activity/']) {
+      const pages = await api.pages(`${path}${list}?limit=1000`)
+      assert.deepEqual(fieldOf(pages, 'length'), [6, 3], list)
+      const versions = pages.flat().map(({ detail }) => detail.version)
+      assert.deepEqual(versions, [9, 8, 7, 6, 5, 4, 3, 2, 1], list)
+      await api.refuses('GET', `${path}${list}`, ['limit=1000&page=1', 'limit', undefined, 'limit=6 fits'])
+    }
+  })
+
   it('of large versions of a flag is followed by the next without a gap', async t => {
     const api = await startManagement(t)
     const path = '/api/projects/1/feature_flags/'

@@ -140,7 +140,9 @@ async function answerActivity(
   if (page !== undefined && offset > 0)
     return refusal(createInvalidInputError('page', 'Send either page or offset, not both.'))
   const start = page === undefined ? offset : (page - 1) * limit
-  return answerCountedList(call, { limit, offset: start }, read, encodeRowsInBulk(encode))
+  // The pages after a short one would have other numbers.
+  const mayBeShort = page === undefined
+  return answerCountedList(call, { limit, offset: start, mayBeShort }, read, encodeRowsInBulk(encode))
 }
 
 async function findVersion(

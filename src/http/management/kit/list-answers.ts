@@ -114,19 +114,20 @@ export function encodeRowsInBulk<T>(encode: (rows: readonly T[]) => Promise<read
 }
 
 /**
- * `{"count","next","previous","results"}` of a list that is read by offset.
+ * `{"count","next","previous","results"}` of a list that is read by offset. If `mayBeShort`, rows with too much text
+ * shorten the page, and `next` has the offset of the row after it; by default they are an error.
  * @param sliceRows rows per read, given if each read costs as much as reading the whole page.
  */
 export async function answerCountedList<T>(
   { request, signal }: PageCall,
-  page: PageRequest,
+  { mayBeShort = false, ...page }: PageRequest & { readonly mayBeShort?: boolean },
   read: (slice: PageRequest) => Promise<{ readonly count: number; readonly results: readonly T[] }>,
   encode: EncodeRows<T>,
   sliceRows?: number,
 ): Promise<Answer> {
   let count = 0
   const filled = await fillPage<T, number>(
-    { start: page.offset, limit: page.limit, mayBeShort: false, signal, ...(sliceRows && { sliceRows }) },
+    { start: page.offset, limit: page.limit, mayBeShort, signal, ...(sliceRows && { sliceRows }) },
     async (offset, limit) => {
       const slice = await read({ limit, offset })
       count = slice.count
