@@ -61,7 +61,10 @@ describe('an import on a terminal', () => {
       const left = onTerminal(t, folder, 'run', commands.job)
       await left.answer(toApprove, key)
       assert.equal(await left.ended(), 130, left.shown)
-      assert.match(left.shown, /canceled; nothing was changed/)
+      assert.match(
+        left.shown,
+        /pennon: canceled\. Nothing was sent\. Next: pennon import run \S+ \(approve and send it, after reading/,
+      )
       assert.ok(left.isSane(), left.shown)
     }
     const stopped = onTerminal(t, folder, 'run', commands.job)
@@ -74,8 +77,8 @@ describe('an import on a terminal', () => {
     )
     const mistyped = onTerminal(t, folder, 'run', commands.job)
     await mistyped.answer(toApprove, `${project}x\r`)
-    assert.equal(await mistyped.ended(), 2, mistyped.shown)
-    assert.match(mistyped.shown, /the name does not match; nothing was changed/)
+    await mistyped.answer(/That is not "[^\n]+"\.\r\n.*approve and send[^\n]*: /s, '\r')
+    assert.equal(await mistyped.ended(), 0, mistyped.shown)
     assert.ok(!isApproved())
     commands.approve()
     const changed = onTerminal(t, folder, 'run', commands.job, '--max-reject-share', '7%')
@@ -100,6 +103,7 @@ describe('an import on a terminal', () => {
     await whole.answer(toPublish, `${project}\r`)
     assert.equal(await whole.ended(), 0, whole.shown)
     assert.match(whole.shown, /The stored events match .*Published: the events are part of the project\./s)
+    assert.doesNotMatch(whole.shown, /Next: /, 'the user need not type a command')
     const [job] = readdirSync(folder).filter(name => /^import-20\d\d-\d\d-\d\d-mixpanel$/.test(name))
     const before = readFileSync(join(folder, job!, 'plan.json'), 'utf8')
     const unsent = go()
@@ -110,10 +114,37 @@ describe('an import on a terminal', () => {
     await hidden.answer(toApprove, `${project}\r`)
     await hidden.answer(toPublish, '\r')
     assert.equal(await hidden.ended(), 0, hidden.shown)
-    assert.match(hidden.shown, new RegExp(`Nothing was changed\\. To publish it: pennon import publish ${job}-3\\b`))
+    const toContinue = `Nothing was changed\\.\\s+Next: pennon import publish ${job}-3 `
+    assert.match(hidden.shown, new RegExp(toContinue))
+    const canceled = onTerminal(t, folder, 'publish', `${job}-3`)
+    await canceled.answer(toPublish, ctrlC)
+    assert.equal(await canceled.ended(), 130, canceled.shown)
+    assert.match(canceled.shown, new RegExp(`canceled\\. ${toContinue}`))
     assert.equal(readFileSync(join(folder, job!, 'plan.json'), 'utf8'), before)
     const again = onTerminal(t, folder, 'go', raw, '--source', 'mixpanel', '--folder', job!)
     assert.equal(await again.ended(), 2, again.shown)
     assert.match(again.shown, /already contains an import\. To continue it: pennon import run /)
+  })
+
+  it('`run` asks about live events on the same days before it asks for the approval', async t => {
+    const live = { api_key: testProjectKey, event: 'live', distinct_id: 'u-2', timestamp: '2024-05-01T10:00:00Z' }
+    assert.equal((await pennon.post('/capture/', live)).status, 200)
+    await pennon.caughtUp()
+    const folder = tempDir(t)
+    const commands = new ImportCommands(folder, settings)
+    const target = ['--source', 'mixpanel', '--host', pennon.url, '--project-key', testProjectKey]
+    await commands.plan([commands.file('raw.jsonl', exported)], ...target)
+    const question = /has live events on the same days \(2024-05-01\)\..*Type yes to send it anyway[^\n]*: /s
+    const stopped = onTerminal(t, folder, 'run', commands.job)
+    await stopped.answer(question, '\r')
+    assert.equal(await stopped.ended(), 0, stopped.shown)
+    assert.match(stopped.shown, /Nothing was sent\.\r\nNext: pennon import run \S+ --overlap-ok; this is fine if/)
+    assert.doesNotMatch(stopped.shown, toApprove)
+    const accepted = onTerminal(t, folder, 'run', commands.job)
+    await accepted.answer(question, 'y\r')
+    await accepted.answer(/That is not "yes"\..*Type yes[^\n]*: /s, 'yes\r')
+    await accepted.answer(toApprove, `${project}\r`)
+    assert.equal(await accepted.ended(), 0, accepted.shown)
+    assert.match(accepted.shown, /The stored events match /)
   })
 })

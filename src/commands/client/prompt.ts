@@ -16,8 +16,15 @@ export function canAskQuestions(): boolean {
   return process.stdin.isTTY === true && process.stdout.isTTY === true
 }
 
-/** @returns the answer without blanks around it; the default for an empty one. */
-export async function askQuestion(question: string, byDefault = ''): Promise<string> {
+/**
+ * @param whenCanceled whole sentences for a user who cancels: what was done, and how to continue. @returns the answer without blanks around it; the
+ * default for an empty one.
+ */
+export async function askQuestion(
+  question: string,
+  byDefault = '',
+  whenCanceled = 'Nothing was changed. To start again, repeat the command.',
+): Promise<string> {
   const terminal = createInterface({ input: process.stdin, output: process.stdout })
   const stop = new AbortController()
   const abort = () => stop.abort()
@@ -30,7 +37,7 @@ export async function askQuestion(question: string, byDefault = ''): Promise<str
   } catch (error) {
     if (!stop.signal.aborted) throw error
     terminal.close()
-    process.stderr.write('\npennon: canceled; nothing was changed.\n')
+    process.stderr.write(`\npennon: canceled. ${toPrintable(whenCanceled)}\n`)
     process.exit(130)
   } finally {
     terminal.off('close', abort)
@@ -40,6 +47,6 @@ export async function askQuestion(question: string, byDefault = ''): Promise<str
 
 export const terminalPrompter: Prompter = {
   canAsk: canAskQuestions,
-  ask: askQuestion,
+  ask: (question, byDefault) => askQuestion(question, byDefault),
   print: line => void process.stdout.write(`${toPrintable(line)}\n`),
 }

@@ -22,7 +22,6 @@ import {
   parseFaultLine,
 } from '#compose/stores/store-faults.ts'
 import type { Config } from '#config.ts'
-import { formatCount } from '#core/format-count.ts'
 import { dayMs } from '#core/time.ts'
 import { inDocs } from '#distribution.ts'
 import { createSilentLogger } from '#telemetry/log.ts'
@@ -162,5 +161,5 @@ export function checkGeoip(config: Config, nowMs: number): Finding {
   if (config.geoipDatabase === null)
     return createGoodFinding('geoip', `${found}; to update it, set GEOIP_DATABASE${inDocs('operating/settings.md')}`)
   const remedy = `set GEOIP_DATABASE to a GeoLite2-City.mmdb that geoipupdate keeps up to date${inDocs('operating/settings.md')}`
-  return createWarningFinding('geoip', `${found}, ${formatCount(ageDays, 'day')} ago`, remedy)
+  return createWarningFinding('geoip', `${found}, ${ageDays} days ago`, remedy)
 }

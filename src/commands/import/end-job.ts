@@ -88,8 +88,8 @@ async function endJob(job: Job, how: How, options: EndOptions, request: Request,
   if (options.project === undefined) {
     const scripted = `pennon import ${how} ${at} --project ${JSON.stringify(name)}`
     if (!canAskQuestions()) refuse(`confirm the project: ${scripted}`)
-    if (!(await confirmTarget(name, `${how} the import`)))
-      return printLine(`Nothing was changed. To ${how} it: pennon import ${how} ${at}`)
+    const left = ['Nothing was changed.', await describeNextStep(job)]
+    if (!(await confirmTarget(name, `${how} the import`, left))) return
   } else if (options.project !== name)
     refuse(`--project is ${JSON.stringify(options.project)}, but the target is ${JSON.stringify(name)}`)
   try {

@@ -33,8 +33,8 @@ export async function importFiles(
   if (existsSync(path) && isJobFolder(path))
     refuse(`${path} already contains an import. To continue it: pennon import run ${quotePath(path)}`)
   printLines([`The folder of the import: ${path}`])
-  await planImport(path, files, { ...given, source })
-  if (await runImport(path, { overlapOk })) await publishOrDiscardImport('publish', path, {})
+  await planImport(path, files, { ...given, source, isFollowed: true })
+  if (await runImport(path, { overlapOk, isFollowed: true })) await publishOrDiscardImport('publish', path, {})
 }
 
 function findUnusedPath(path: string): string {

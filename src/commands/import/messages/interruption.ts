@@ -35,6 +35,11 @@ export async function runUntilInterrupted<T>(
   }
 }
 
+/** @param at the folder of the job, quoted for a shell. */
+export function describePause({ at }: { readonly at: string }): string {
+  return `paused. Progress is kept. To continue: pennon import run ${at}`
+}
+
 /** Whether an error is only the interruption, which timers and requests report as an AbortError. */
 export function isInterruption(error: unknown, signal: AbortSignal): boolean {
   if (error instanceof JobPaused) return true

@@ -1,7 +1,6 @@
 // What the import commands print and ask. Names and values of a source, or text of a service, must not control the terminal.
 
 import { askQuestion } from '#commands/client/prompt.ts'
-import { refuse } from '#commands/refuse.ts'
 import { toPrintable, toPrintableName } from '#core/printable.ts'
 
 export interface NextStep {
@@ -51,13 +50,25 @@ export function printText(text: string): void {
 }
 
 /**
- * Asks the user to type the name of the project before something is done to it. Any other answer ends the process.
+ * Asks the user to type the name of the project before something is done to it.
  * @param name the name of the target project, or its address if the name is unknown.
  * @param what is about to be done, such as `publish the import`.
+ * @param left what to print if the user stops here: the state of the import, and the next step.
  * @returns false for an empty answer.
  */
-export async function confirmTarget(name: string, what: string): Promise<boolean> {
-  const typed = await askQuestion(`Type the name of the target to ${what} (${name}), or nothing to stop here`)
-  if (typed !== name && typed !== '') refuse('the name does not match; nothing was changed')
-  return typed === name
+export function confirmTarget(name: string, what: string, left: readonly string[]): Promise<boolean> {
+  return confirmByTyping(name, `Type the name of the target to ${what} (${name})`, left)
+}
+
+/** Asks until the user types a text, or nothing, which stops the command, and so does Ctrl-C. @param left see above. */
+export async function confirmByTyping(text: string, request: string, left: readonly string[]): Promise<boolean> {
+  for (;;) {
+    const typed = await askQuestion(`${request}, or nothing to stop here`, '', left.join(' '))
+    if (typed === text) return true
+    if (typed === '') {
+      printLines(left)
+      return false
+    }
+    printLine(`That is not ${JSON.stringify(text)}.`)
+  }
 }

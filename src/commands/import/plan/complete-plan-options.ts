@@ -18,7 +18,11 @@ import {
 } from './resolve-target.ts'
 
 /** Options as commander gives them. None is required, since the user at the terminal can be asked. */
-export type GivenPlanOptions = Omit<PlanOptions, 'source'> & Partial<Pick<PlanOptions, 'source'>>
+export type GivenPlanOptions = Omit<PlanOptions, 'source'> &
+  Partial<Pick<PlanOptions, 'source'>> & {
+    /** Set by `pennon import go`, which runs the next step itself, so that it is not printed. */
+    readonly isFollowed?: boolean
+  }
 
 /** @param fetched what the folder was fetched from; undefined when nothing was fetched into it. */
 export async function completePlanOptions(

@@ -34,7 +34,7 @@ import { addDefaultProfileTime } from '../job/profile-time.ts'
 import { exitOnInterruption } from '../messages/interruption.ts'
 import { formatNextStep, printJson, printLines, quotePath } from '../messages/print.ts'
 import { completePlanOptions, type GivenPlanOptions } from './complete-plan-options.ts'
-import { type PlanOptions, readImportLimits, readSourceConfig } from './plan-options.ts'
+import { readImportLimits, readSourceConfig } from './plan-options.ts'
 import { hasLiveEvents, resolveImportTarget } from './resolve-target.ts'
 
 /** The speed of staging and rehearsal together, which read the bytes about three times, for the estimate. */
@@ -90,7 +90,7 @@ export async function planImport(path: string, namedFiles: readonly string[], gi
       storePlan(folder, plan, path)
       const zoneNote = describeDifferingZones(plan.config)
       const allNotes = [...rawNotes, ...(asked?.notes ?? []), ...(zoneNote === null ? [] : [zoneNote]), ...notes]
-      printPlan(plan, fetched, allNotes, path, options)
+      printPlan(plan, fetched, allNotes, path, given)
     })
   } finally {
     finish()
@@ -240,7 +240,7 @@ function printPlan(
   fetched: FetchedParts | null,
   notes: readonly string[],
   path: string,
-  { json = false }: PlanOptions,
+  { json = false, isFollowed = false }: GivenPlanOptions,
 ): void {
   const bytes = plan.files.reduce((sum, file) => sum + (statSync(file.path, { throwIfNoEntry: false })?.size ?? 0), 0)
   const seconds = Math.ceil(bytes / bytesPerSecond)
@@ -259,6 +259,8 @@ function printPlan(
         : `Target: ${target.projectName ?? 'the project of the key'} on ${target.address}; the key is valid.`,
       ...notes,
       'Nothing was sent.',
-      formatNextStep({ command: `pennon import run ${quotePath(path)}`, why: 'rehearse it; nothing is sent' }),
+      ...(isFollowed
+        ? []
+        : [formatNextStep({ command: `pennon import run ${quotePath(path)}`, why: 'rehearse it; nothing is sent' })]),
     ])
 }

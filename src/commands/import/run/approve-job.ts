@@ -12,23 +12,34 @@ import { type Rehearsal, reportNames } from '#importer/stages/report/import-repo
 import { formatChoices, listPlanChoices } from '#importer/stages/report/plan-choices.ts'
 import { describeJob } from '#importer/stages/report/report-sections.ts'
 import { requireManifest } from '../job/job-stages.ts'
+import { findOverlapProblem, type OverlapProblem } from '../job/live-events-before-send.ts'
 import { findNextStep, hashDigits, readJobProgress } from '../job/next-step.ts'
 import type { Job } from '../job/open-job.ts'
 import { findRehearsalStop, formatRehearsalStop } from '../job/rehearsal-stop.ts'
-import { confirmTarget, formatNextStep, printJson, printLines } from '../messages/print.ts'
+import { describePause, runUntilInterrupted } from '../messages/interruption.ts'
+import { confirmByTyping, confirmTarget, formatNextStep, printJson, printLines } from '../messages/print.ts'
 import { addKnownProjectToPlan } from '../service/known-project.ts'
+import { createServiceApi, requireTrustedTarget } from '../service/target-api.ts'
+
+interface ApprovalOptions {
+  readonly yes?: string
+  readonly json?: boolean
+  readonly overlapOk?: boolean
+}
 
 /**
  * Prints what the rehearsal found and asks to approve it, unless it is approved already.
  * @param yes hash of the state to approve without a question, or its first digits.
- * @returns whether the job is approved as it is now.
+ * @param options `overlapOk`: whether it may be sent although the project has live events on the same days. Without it, a
+ *   user at the terminal is asked about such days first, since sending would be refused after the approval.
+ * @returns the options for sending if the job is approved as it is now; null if not.
  * @throws JobStopped if the job may not be approved, or if it has changed since its approval and there is no terminal to
  *   ask at.
  */
 export async function approveJob(
   rehearsed: Job,
-  { yes, json = false }: { readonly yes?: string; readonly json?: boolean },
-): Promise<boolean> {
+  { yes, json = false, overlapOk = false }: ApprovalOptions,
+): Promise<{ readonly overlapOk: boolean } | null> {
   const { folder, path, at } = rehearsed
   const earlier = readApproval(folder)
   const manifest = requireManifest(folder)
@@ -41,7 +52,7 @@ export async function approveJob(
     refuse(
       `--yes ${yes} is for other files, options, limits or another target than the import has now, which is ${digits}. Read the report (pennon import report ${at}), then approve it: pennon import run ${at} --yes ${digits}`,
     )
-  if (isApproved) return true
+  if (isApproved) return { overlapOk }
   const standing = await readJobProgress(job)
   if (earlier !== null && standing.ending !== null)
     refuse(
@@ -67,16 +78,35 @@ export async function approveJob(
     if (stop !== null) throw new JobStopped(formatRehearsalStop(stop))
     if (changed !== null) throw new JobStopped(`${changed} Read the report and approve it again. ${next}`)
     if (yes !== undefined) refuse(`the plan has no target. ${next}`)
-    return false
+    return null
   }
   const target = job.plan.target!
-  if (isAsked && !(await confirmTarget(target.projectName ?? target.address, 'approve and send the import'))) {
-    printLines(['Nothing was sent.', next])
-    return false
+  let isOverlapAccepted = overlapOk
+  if (isAsked) {
+    const overlap = overlapOk ? null : await findOverlap(job, report)
+    if (overlap !== null && !(await confirmOverlap(overlap, next))) return null
+    isOverlapAccepted ||= overlap !== null
+    const name = target.projectName ?? target.address
+    if (!(await confirmTarget(name, 'approve and send the import', ['Nothing was sent.', next]))) return null
   }
   storeApproval(folder, { ...approval, approvedAt: new Date().toISOString() })
   if (!json) printLines([`Approved as ${digits}.`])
-  return true
+  return { overlapOk: isOverlapAccepted }
+}
+
+/** @throws JobStopped if sending would be refused anyway, for example without a personal key. */
+function findOverlap(job: Job, { range }: Rehearsal): Promise<OverlapProblem | null> {
+  const target = requireTrustedTarget(job)
+  return runUntilInterrupted(
+    () => describePause(job),
+    signal => findOverlapProblem(job, createServiceApi(target, signal), range),
+  )
+}
+
+function confirmOverlap({ message, advice }: OverlapProblem, next: string): Promise<boolean> {
+  printLines([`WARNING: ${message}`])
+  const left = ['Nothing was sent.', advice.startsWith('Next: ') ? advice : next]
+  return confirmByTyping('yes', 'Type yes to send it anyway (--overlap-ok)', left)
 }
 
 /** Describes what the rehearsal found. It is printed in scripts, too, since people read a script's output later. */

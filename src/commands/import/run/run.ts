@@ -18,7 +18,7 @@ import { type StageRun, stagesToRehearse } from '../job/job-stages.ts'
 import { hashDigits } from '../job/next-step.ts'
 import { type Job, runExclusivelyOnJob } from '../job/open-job.ts'
 import { removeDerivedProfileTime } from '../job/profile-time.ts'
-import { isInterruption, runUntilInterrupted } from '../messages/interruption.ts'
+import { describePause, isInterruption, runUntilInterrupted } from '../messages/interruption.ts'
 import { parseShare } from '../plan/plan-options.ts'
 import { findProjectKeyProblem } from '../plan/resolve-target.ts'
 import { approveJob } from './approve-job.ts'
@@ -40,6 +40,8 @@ export interface RunOptions {
   /** The hash of the state to approve without asking. */
   readonly yes?: string
   readonly json?: boolean
+  /** Set by `pennon import go`, which runs the step after a successful run itself, so that it is not printed. */
+  readonly isFollowed?: boolean
 }
 
 /** @returns whether everything was sent and verified. */
@@ -70,10 +72,11 @@ export async function runImport(path: string, options: RunOptions): Promise<bool
       await printRehearsalInProject(job, sent, json)
       return false
     }
-    if (!(await approveJob(job, options))) return false
+    const approved = await approveJob(job, options)
+    if (approved === null) return false
     job = reloadJob(job)
-    const report = await runWithProgress(job, json, run => sendJob(run, sendOptions))
-    await printSentReport(job, report, json)
+    const report = await runWithProgress(job, json, run => sendJob(run, { ...sendOptions, ...approved }))
+    await printSentReport(job, report, options)
     return true
   })
 }
@@ -142,7 +145,7 @@ async function runStages(run: StageRun): Promise<void> {
 /** Runs work that can resume, and shows its progress. Exits the process when interrupted. */
 function runWithProgress<T>(job: Job, isJson: boolean, run: (run: StageRun) => Promise<T>): Promise<T> {
   const findSpaceProblem = createConfiguredSpaceCheck(job.folder.path)
-  const pausedMessage = `paused. Progress is kept. To continue: pennon import run ${job.at}`
+  const pausedMessage = describePause(job)
   return runUntilInterrupted(
     () => pausedMessage,
     async signal => {

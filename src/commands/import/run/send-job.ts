@@ -171,7 +171,11 @@ function addOldEventsRemedy(error: unknown, at: string): unknown {
 }
 
 /** @throws JobStopped if the stored events differ from the sent events, or the figures do not balance. */
-export async function printSentReport(job: Job, report: ImportReport, json: boolean): Promise<void> {
+export async function printSentReport(
+  job: Job,
+  report: ImportReport,
+  { json = false, isFollowed = false }: { readonly json?: boolean; readonly isFollowed?: boolean },
+): Promise<void> {
   const { at } = job
   const sent = report.sent!
   const problem = findProblem(sent, at)
@@ -182,7 +186,7 @@ export async function printSentReport(job: Job, report: ImportReport, json: bool
       'Nothing is visible until it is published.',
       ...(sent.balance.refused === 0 ? [] : [`The refused events: pennon import rejects ${at} --group`]),
       `Report: ${job.folder.file(reportNames.html)}`,
-      ...(problem === null ? [await describeNextStep(job)] : []),
+      ...(problem === null && !isFollowed ? [await describeNextStep(job)] : []),
     ])
   if (problem !== null) throw new JobStopped(problem)
 }
