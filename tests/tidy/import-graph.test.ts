@@ -262,7 +262,7 @@ const modules: Record<string, readonly string[]> = {
   'commands/events': ['commands', 'commands/client'],
   'commands/doctor': ['commands'],
   'commands/flags': ['commands/client'],
-  'commands/import/messages': ['commands', 'commands/client'],
+  'commands/import/messages': ['commands/client'],
   'commands/import/service': ['commands/client', 'commands/import/messages'],
   'commands/import/job': ['commands', 'commands/client', 'commands/import/service', 'commands/import/messages'],
   'commands/import/fetch': ['commands', 'commands/client', 'commands/import/job', 'commands/import/messages'],
