@@ -10,7 +10,7 @@ import type { Traffic } from '#core/events/log-stream.ts'
 import type { ProcessedUntil } from '#core/events/processed-until.ts'
 import { sendToParent, watchParent } from '#processes/child-channel.ts'
 import type { ProcessingState, ToFront } from '#processes/messages.ts'
-import { createLogger } from '#telemetry/log.ts'
+import { createLogger, exitAfterLogging } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import type { MetricsSnapshot } from '#telemetry/process-metrics.ts'
 import { releaseHeapMemory } from '#telemetry/release-memory.ts'
@@ -25,7 +25,7 @@ export async function runFrontCommand(): Promise<void> {
   process.title = 'pennon front'
   const config = readConfigOrRefuse()
   const logger = createLogger({ level: config.logLevel, process: 'front' })
-  lockDataFolderAsChild(config, logger)
+  await lockDataFolderAsChild(config, logger)
   const metrics = createMetrics({ process: 'front' })
   const geoip = openGeoip(config, logger)
   if (!geoip.ok) refuse(geoip.error)
@@ -34,7 +34,7 @@ export async function runFrontCommand(): Promise<void> {
   let composed: Front | undefined
   watchParent(async () => {
     await composed?.close()
-    process.exit(0)
+    await exitAfterLogging(logger, 0)
   }, host.receive)
   composed = await openOrEndProcess(logger, () =>
     composeFront({

@@ -4,14 +4,14 @@
 import type { Config } from '#config.ts'
 import { PortError } from '#ports/port-error.ts'
 import { acquireSharedDataLock } from '#processes/data-lock.ts'
-import type { Logger } from '#telemetry/log.ts'
+import { exitAfterLogging, type Logger } from '#telemetry/log.ts'
 
 /** Locks the data folder as a child of `serve`. Ends the process with exit code 1 if that fails. */
-export function lockDataFolderAsChild({ dataFolder }: Pick<Config, 'dataFolder'>, logger: Logger): void {
+export async function lockDataFolderAsChild({ dataFolder }: Pick<Config, 'dataFolder'>, logger: Logger): Promise<void> {
   try {
     acquireSharedDataLock(dataFolder)
   } catch (cause) {
-    endProcess(logger, `the data folder ${dataFolder} cannot be locked: ${(cause as Error).message}`)
+    await endProcess(logger, `the data folder ${dataFolder} cannot be locked: ${(cause as Error).message}`)
   }
 }
 
@@ -25,7 +25,7 @@ export async function openOrEndProcess<Opened>(logger: Logger, open: () => Promi
   }
 }
 
-function endProcess(logger: Logger, reason: string): never {
+function endProcess(logger: Logger, reason: string): Promise<never> {
   logger.error(`this process cannot start: ${reason}`)
-  process.exit(1)
+  return exitAfterLogging(logger, 1)
 }

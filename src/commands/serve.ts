@@ -48,11 +48,11 @@ export async function serve(options: { frontProcesses?: string }): Promise<void>
     stopped.then(
       () => {
         logger.info('stopped')
-        exitAfterLogging(logger, exitCode)
+        void exitAfterLogging(logger, exitCode)
       },
       cause => {
         logger.error({ err: cause }, 'shutdown failed')
-        exitAfterLogging(logger, 1)
+        void exitAfterLogging(logger, 1)
       },
     )
   }

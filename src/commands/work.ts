@@ -10,7 +10,7 @@ import { sendToParent, watchParent } from '#processes/child-channel.ts'
 import { type LockHolder, readLockHolder } from '#processes/data-lock.ts'
 import type { ToWorker } from '#processes/messages.ts'
 import { LogMismatchError } from '#services/progress/bind-log.ts'
-import { createLogger } from '#telemetry/log.ts'
+import { createLogger, exitAfterLogging } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { growHeapSlowly, releaseMemoryWhenIdle } from '#telemetry/release-memory.ts'
 import { createGeoipFromTable, type GeoipTable } from './create-table-geoip.ts'
@@ -37,7 +37,7 @@ export async function runWorkCommand(options: { testClock?: string; testGeoip?: 
   const logger = createLogger({ level: config.logLevel, process: 'work' })
   // A manually started worker takes no lock, so `serve` can start: each log stream has only one owner even without the
   // lock.
-  if (process.send !== undefined) lockDataFolderAsChild(config, logger)
+  if (process.send !== undefined) await lockDataFolderAsChild(config, logger)
   else {
     refuseIfLocked(config.dataFolder)
     const url = readStateUrls(config)?.url
@@ -93,7 +93,7 @@ export async function runWorkCommand(options: { testClock?: string; testGeoip?: 
   clearInterval(timer)
   await worker.close()
   if (end === 'not_owner') logger.warn('another worker took over the log; this one exits')
-  process.exit(end === 'not_owner' ? 3 : 0)
+  await exitAfterLogging(logger, end === 'not_owner' ? 3 : 0)
 }
 
 /**

@@ -33,12 +33,16 @@ function createStdoutStream(): DestinationStream {
   return pino.destination({ dest: 1, sync: false, minLength: 1 })
 }
 
+/** A reader that takes no more lines must not keep a process from exiting. */
+const lastLinesMs = 2_000
+
 /**
  * Exits once all lines are written. Without the wait, the last line could come before the line that the thread is writing,
  * or that line could be lost.
  */
-export function exitAfterLogging(logger: Logger, exitCode: number): void {
-  logger.flush(() => process.exit(exitCode))
+export function exitAfterLogging(logger: Logger, exitCode: number): Promise<never> {
+  setTimeout(() => process.exit(exitCode), lastLinesMs)
+  return new Promise(() => logger.flush(() => process.exit(exitCode)))
 }
 
 function createTerminalStream(): DestinationStream {
