@@ -254,6 +254,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
       addresses = await front.listen()
     }
     wasReachable = true
+    lock.setUrl(addresses.url)
     await events?.start()
     if (hooks.runsWorker !== false) await worker.start()
     return ok({

@@ -24,6 +24,8 @@ import { err, ok, type Result } from '#core/result.ts'
 export interface DataLock {
   /** Names a child in the lock file, for messages. */
   setChild(process: string, pid: number | null): void
+  /** Notes in the lock file where the instance answers, for commands on the same machine. */
+  setUrl(url: string): void
   /**
    * Checks once a second that the lock file is still in place, since a start would create and lock a new file.
    * @param on.retaken gets a line for people when the file was gone and has been locked again.
@@ -48,6 +50,8 @@ export interface LockHolder {
   readonly host: string | null
   readonly command: LockCommand
   readonly children: Record<string, number>
+  /** Where an instance answers; null for a command, or before the instance listens. */
+  readonly url: string | null
 }
 
 /** Longer than a start takes to check the children's lock, which it holds for that time. */
@@ -163,7 +167,9 @@ export function readLockHolder(dataFolder: string): LockHolder | null {
   if (!existsSync(path)) return null
   const free = tryLock(path, share, { readonly: true })
   free?.close()
-  return free === null ? (readLockFile(dataFolder) ?? { pid: 0, host: null, command: 'serve', children: {} }) : null
+  return free === null
+    ? (readLockFile(dataFolder) ?? { pid: 0, host: null, command: 'serve', children: {}, url: null })
+    : null
 }
 
 /** Locks another file, creating it if missing. @returns a function that unlocks it; null if another process has it. */
@@ -229,9 +235,10 @@ function createDataLock(
   let isLost = false
   let timer: NodeJS.Timeout | undefined
   const children: Record<string, number> = {}
+  let url: string | null = null
   const writeLockFile = () => {
     if (isLost) return // the file names another process
-    const holder: LockHolder = { pid: process.pid, host: hostname(), command, children }
+    const holder: LockHolder = { pid: process.pid, host: hostname(), command, children, url }
     try {
       writeFileSync(path, `${JSON.stringify(holder)}\n`, { mode: 0o600 })
     } catch {
@@ -253,6 +260,10 @@ function createDataLock(
     setChild: (name, pid) => {
       if (pid === null) delete children[name]
       else children[name] = pid
+      writeLockFile()
+    },
+    setUrl: listensAt => {
+      url = listensAt
       writeLockFile()
     },
     watch: ({ retaken, lost }) => {
@@ -347,8 +358,8 @@ function readLockFile(dataFolder: string): LockHolder | null {
   try {
     const value = JSON.parse(readFileSync(join(dataFolder, 'lock'), 'utf8')) as Partial<LockHolder>
     if (typeof value.pid !== 'number') return null
-    const { pid, host = null, command = 'serve', children = {} } = value
-    return { pid, host, command, children }
+    const { pid, host = null, command = 'serve', children = {}, url = null } = value
+    return { pid, host, command, children, url }
   } catch {
     return null // absent, or cut short by a crash
   }

@@ -14,7 +14,7 @@ import { createSilentLogger } from '#telemetry/log.ts'
 import { checkClock, checkOpenFiles } from '../../src/commands/doctor/check-machine.ts'
 import { checkGeoip } from '../../src/commands/doctor/check-stores.ts'
 import { readConfig } from '../../src/config.ts'
-import { acquireDataLock, type LockCommand } from '../../src/processes/data-lock.ts'
+import { acquireDataLock, type DataLock, type LockCommand } from '../../src/processes/data-lock.ts'
 import { startFront } from '../support/front.ts'
 import { writeMmdb } from '../support/mmdb-writer.ts'
 import { callCommand } from '../support/pennon-command.ts'
@@ -49,10 +49,11 @@ async function listening(
 }
 
 /** Locks the folder as a running `serve` does. */
-async function holdLock(t: TestContext, folder: string, command: LockCommand = 'serve'): Promise<void> {
+async function holdLock(t: TestContext, folder: string, command: LockCommand = 'serve'): Promise<DataLock> {
   const held = await acquireDataLock(folder, { command, waitMsMax: 0 })
   assert.ok(held.ok)
   t.after(() => held.value.release())
+  return held.value
 }
 
 describe('pennon doctor', () => {
@@ -198,6 +199,16 @@ describe('pennon doctor', () => {
       output,
       /^ok +instance +running as process \d+, import-only .*; flags, capture and processing are ok$/m,
     )
+  })
+
+  it('a running instance is found without its PORT', async t => {
+    const folder = tempDir(t)
+    const { port } = await listening(t, 200, '{"flags": "ok", "capture": "ok", "processing": "ok", "events": "ok"}')
+    const lock = await holdLock(t, folder)
+    lock.setUrl(`http://127.0.0.1:${port}`)
+    const { exitCode, output } = await doctor({ PENNON_DATA: folder, PORT: '1' })
+    assert.equal(exitCode, 0, output)
+    assert.match(output, /^ok +instance +running as process \d+; flags, capture and processing are ok$/m)
   })
 
   it('for an instance whose log or disk is full, both limits that may be the cause are named', async t => {

@@ -25,7 +25,7 @@ export async function checkInstance(config: Config): Promise<readonly Finding[]>
         `not running; process ${holder.pid} (pennon ${holder.command}) is using the data folder, and a start waits until it ends`,
       ),
     ]
-  if (holder !== null) return [await checkRunningInstance(config, holder.pid)]
+  if (holder !== null) return [await checkRunningInstance(config, holder)]
   const { adminPort, eventsPort, port } = config
   return [
     createGoodFinding(
@@ -38,9 +38,9 @@ export async function checkInstance(config: Config): Promise<readonly Finding[]>
   ]
 }
 
-async function checkRunningInstance(config: Config, pid: number): Promise<Finding> {
-  if (config.port === 0) return createGoodFinding('instance', `running as process ${pid}`)
-  const url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${config.port}/_readiness`
+async function checkRunningInstance({ host, port }: Config, { pid, url: noted }: LockHolder): Promise<Finding> {
+  if (noted === null && port === 0) return createGoodFinding('instance', `running as process ${pid}`)
+  const url = `${noted ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}`}/_readiness`
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(answerMsMax) })
     const readiness = (await response.json()) as Readiness
@@ -70,7 +70,9 @@ async function checkRunningInstance(config: Config, pid: number): Promise<Findin
     return createBadFinding(
       'instance',
       `process ${pid} holds the data folder, but ${url} does not respond (${formatCause(cause)})`,
-      'run doctor with the PORT and HOST of the instance; if they are correct, restart it',
+      noted === null
+        ? 'run doctor with the PORT and HOST of the instance; if they are correct, restart it'
+        : 'restart it',
     )
   }
 }
