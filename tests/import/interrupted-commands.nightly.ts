@@ -80,8 +80,24 @@ describe('Ctrl-C during an import whose service is unreachable', () => {
     child.kill('SIGINT')
     const { exitCode, stderr } = await ended
     assert.equal(exitCode, 130, stderr)
-    assert.equal((reportedProgress.at(-1) as { sent: number }).sent, 1)
+    assert.partialDeepStrictEqual(reportedProgress.at(-1), { sent: 1, paused: true })
   })
+
+  for (const [state, message] of [
+    ['discarded', /^pennon: import job 7 is discarded, so nothing more is sent\. .*: pennon import plan$/m],
+    ['sending', /^pennon: http\S+ answers 409 to a batch: closed\. Next: pennon import status \S+job$/m],
+  ] as const)
+    it(`a job that takes no more events while it is sent and is then ${state} names the next command`, async t => {
+      let isSending = false
+      const commands = await approved(t, (request, response) => {
+        if (request.url!.startsWith('/batch')) {
+          isSending = true
+          response.writeHead(409).end(JSON.stringify({ detail: 'closed' }))
+        } else if (request.url!.includes('/query')) response.end(JSON.stringify({ results: [] }))
+        else response.end(JSON.stringify({ state: isSending ? state : 'sending' }))
+      })
+      assert.match(refusalOf(await commands.call('run')), message)
+    })
 
   for (const how of ['publish', 'discard'])
     it(`Ctrl-C while ${how} waits for the service says that nothing was requested`, async t => {

@@ -156,7 +156,7 @@ describe('an import into a running instance', () => {
     const fixed = join(dirname(commands.job), 'fixed.jsonl')
     const repair = async (count: number) => {
       const lines = (await run('rejects', '--json')).stdout.trimEnd().split('\n')
-      const source = (line: number) => JSON.stringify({ ...good, id: `r-${line}` })
+      const source = (line: number) => JSON.stringify({ ...good, id: `r-${line}`, at: `2024-03-0${line}T12:00:00Z` })
       const repaired = lines
         .map(line => JSON.parse(line) as { line: number })
         .map((reject, index) => (index < count ? { ...reject, source: source(reject.line) } : reject))
@@ -173,8 +173,14 @@ describe('an import into a running instance', () => {
     assert.match((await run('rejects', '--group')).stdout, /^json_syntax: 2, of which 1 is repaired and sent$/m)
     const second = mustSucceed(await repair(2))
     const jobId = JSON.parse((await run('status', '--json')).stdout).service.id as string
-    const afterRetry = await pennon.api<{ progress: JsonObject }>('GET', `/api/projects/@current/import_jobs/${jobId}/`)
-    assert.deepEqual([afterRetry.progress.sent, afterRetry.progress.rejected], [3, 0])
+    const jobPath = `/api/projects/@current/import_jobs/${jobId}/`
+    const afterRetry = await pennon.api<{ progress: JsonObject; plan: JsonObject }>('GET', jobPath)
+    assert.deepEqual([afterRetry.progress.sent, afterRetry.progress.rejected, afterRetry.progress.paused], [3, 0, true])
+    assert.deepEqual(afterRetry.plan.range, { first: '2024-03-01T12:00:00.000Z', last: '2024-03-03T12:00:00.000Z' })
+    assert.match(
+      (await run('status')).stdout,
+      /^Rehearsed: .* 2 records rejected, of which 2 are repaired and sent\.$/m,
+    )
     assert.match(second.stdout, /^Next: pennon import run /m)
     const rejects = (await run('rejects')).stdout.trimEnd().split('\n')
     assert.deepEqual(

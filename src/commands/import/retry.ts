@@ -3,16 +3,20 @@
 
 import { existsSync } from 'node:fs'
 import { formatCount } from '#core/format-count.ts'
+import type { JsonObject } from '#core/json.ts'
 import { wallClock } from '#importer/fetch/waiting.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { hashConversionSettings } from '#importer/job/plan.ts'
+import { formatTime, utcDay } from '#importer/records/source-time.ts'
 import { findRetryProblem } from '#importer/send/check-retry.ts'
 import { readCheckpoint, sumSendCounts } from '#importer/send/checkpoint.ts'
-import { addRetry, openRetries } from '#importer/send/retried-records.ts'
+import { addRetry, openRetries, type RetryContext } from '#importer/send/retried-records.ts'
 import { collectRetryOutcomes, readRetryOutcomes, storeRetryOutcomes } from '#importer/send/retry-outcomes.ts'
 import { runSendStage } from '#importer/send/send-stage.ts'
+import type { ServiceApi } from '#importer/send/service-api.ts'
 import { computeProgressFigures, readServiceJob, reportJobState } from '#importer/send/service-job.ts'
 import { createRejectLine } from '#importer/stages/reject-files.ts'
+import { readRehearsal } from '#importer/stages/report/import-report.ts'
 import { updateReport } from '#importer/verify/sent-summary.ts'
 import { storeVerification } from '#importer/verify/verify-stage.ts'
 import { refuse } from '../refuse.ts'
@@ -21,7 +25,9 @@ import { type Job, runExclusivelyOnJob } from './job/open-job.ts'
 import { isInterruption, runUntilInterrupted } from './messages/interruption.ts'
 import { formatNextStep, printLine, quotePath } from './messages/print.ts'
 import { createRunProgress } from './run/run-progress.ts'
-import { checkJobAcceptsEvents, createServiceApi, requireTrustedTarget } from './service/target-api.ts'
+import { reportPause } from './run/send-job.ts'
+import { findDayGaps } from './service/covered-days.ts'
+import { checkJobAcceptsEvents, createServiceApi, explainConflict, requireTrustedTarget } from './service/target-api.ts'
 
 /** As commander gives them. */
 interface RetryOptions {
@@ -71,7 +77,9 @@ async function retry(job: Job, rejects: string, signal: AbortSignal): Promise<vo
     const outcomes = await collectRetryOutcomes(openRetries(context))
     storeRetryOutcomes(folder, outcomes)
     updateReport(folder, plan)
-    await reportJobState(api, serviceJob.id, 'verifying', computeProgressFigures(sent, context.manifest, outcomes))
+    const figures = computeProgressFigures(sent, context.manifest, outcomes)
+    await reportJobState(api, serviceJob.id, 'verifying', { ...figures, paused: true })
+    await reportDays(context, serviceJob.id, api)
     const count = (value: number) => value.toLocaleString('en')
     printLine(
       `${formatCount(counts.read, 'record')}: ${formatCount(counts.sent, 'event')} sent, ${formatCount(counts.rejected, 'record')} rejected, ${count(counts.skipped)} skipped.`,
@@ -86,9 +94,36 @@ async function retry(job: Job, rejects: string, signal: AbortSignal): Promise<vo
       )
     printLine(formatNextStep({ command: compare, why: 'verify the stored events' }))
   } catch (error) {
-    progress.end(isInterruption(error, signal) ? 'paused' : 'stopped', (error as Error).message)
-    throw error
+    const isPaused = isInterruption(error, signal)
+    if (readCheckpoint(retried.folder)?.isSent !== true && (isPaused || error instanceof JobStopped)) {
+      storeRetryOutcomes(folder, await collectRetryOutcomes(openRetries(context)))
+      await reportPause(job, serviceJob.id, 'sending')
+    }
+    const explained = await explainConflict(error, at, serviceJob.id, api, elsewhere)
+    progress.end(isPaused ? 'paused' : 'stopped', (explained as Error).message)
+    throw explained
   }
+}
+
+/** Adds the days of all retried events to the days that the service lists for the job. */
+async function reportDays(context: RetryContext, id: string, api: ServiceApi): Promise<void> {
+  const { days, range } = readRehearsal(context.folder)!
+  const times = range === null ? [] : [range.first, range.last]
+  const withEvents = new Set(days.map(({ day }) => day))
+  for (const { job } of openRetries(context))
+    for await (const { result } of job.readPart(job.parts[0]!))
+      for (const { timeUs } of result.kind === 'events' ? result.events : []) {
+        times.push(formatTime(timeUs))
+        withEvents.add(utcDay(timeUs))
+      }
+  const sorted = times.toSorted()
+  if (sorted.length === 0) return
+  const { plan } = await api.call('GET', `/import_jobs/${id}/`)
+  const covered = {
+    range: { first: sorted[0]!, last: sorted.at(-1)! },
+    gaps: findDayGaps([...withEvents].toSorted()),
+  }
+  await api.call('PATCH', `/import_jobs/${id}/`, { body: { plan: { ...(plan as JsonObject), ...covered } } })
 }
 
 const shownMax = 20

@@ -5,6 +5,7 @@ import { formatCount, truncateList } from '#core/format-count.ts'
 import type { FetchedParts } from '#importer/fetch/fetch-state.ts'
 import { countRecordsRead } from '#importer/job/manifest.ts'
 import type { ProgressFigures } from '#importer/job/progress.ts'
+import { countRepairedRejects, readRetryOutcomes } from '#importer/send/retry-outcomes.ts'
 import { formatDuration } from '#importer/stages/report/format-figures.ts'
 import { describeDamage, listDamagedFiles } from '#importer/stages/report/rejects.ts'
 import { describeSentEvents } from '#importer/stages/report/report-sections.ts'
@@ -103,7 +104,7 @@ function formatStatus({ job, isRunning, manifest, report, next, ...status }: Sta
       : `Staged: ${formatCount(countRecordsRead(manifest), 'record')} of ${formatCount(manifest.totals.days, 'day')}${range ? `, ${range.first} to ${range.last}` : ''}.`,
     report === null
       ? 'Not rehearsed yet.'
-      : `Rehearsed: ${formatCount(report.predicted.events, 'event')} to send, ${formatCount(report.balance.rejected, 'record')} rejected.`,
+      : `Rehearsed: ${formatCount(report.predicted.events, 'event')} to send, ${formatCount(report.balance.rejected, 'record')} rejected${describeRepaired(job)}.`,
     ...(manifest === null ? [] : truncateList(listDamagedFiles(manifest).map(describeDamage))),
     approvedAt === null ? 'Not approved.' : `Approved ${approvedAt}.`,
     ...(report === null || sent === null ? [] : describeSentEvents(report, sent)),
@@ -111,6 +112,11 @@ function formatStatus({ job, isRunning, manifest, report, next, ...status }: Sta
     isRunning ? describeRunning(progress) : describeLastRun(progress, service),
     isRunning ? adviseWaiting(job.path) : formatNextStep(next),
   ]
+}
+
+function describeRepaired({ folder }: Job): string {
+  const repaired = countRepairedRejects(readRetryOutcomes(folder))
+  return repaired === 0 ? '' : `, of which ${formatCount(repaired, 'is', 'are')} repaired and sent`
 }
 
 /** The plan of a fetch names no files until a run has fetched all of them. */

@@ -7,6 +7,7 @@ import type { StageProgress } from '../job/progress.ts'
 import { type BatchAnswer, type BatchResponse, type BatchTarget, postBatch } from './post-batch.ts'
 import type { RateControl } from './rate-control.ts'
 import type { OutgoingEvent } from './send-rounds.ts'
+import { ServiceRefusal } from './service-api.ts'
 import type { ServiceWaits } from './service-waits.ts'
 
 export interface RefusedEvent {
@@ -39,10 +40,10 @@ export interface DeliveryDeps {
 /** How often to warn while nothing can be sent. */
 const warnEveryMs = 15 * 60_000
 
-/** @throws JobStopped, or the signal's reason when the signal is aborted. */
+/** @throws ServiceRefusal or another JobStopped, or the signal's reason when the signal is aborted. */
 export async function deliverBatch(events: readonly OutgoingEvent[], deps: DeliveryDeps): Promise<DeliveryResult> {
   const answer = await postUntilAnswered(events, deps)
-  if (answer.kind === 'stop') throw new JobStopped(answer.description)
+  if (answer.kind === 'stop') throw new ServiceRefusal(answer.description, answer.status, null, null)
   if (answer.kind === 'accepted') return reportDelivered(events, answer, deps)
   if (events.length > 1) {
     const half = Math.ceil(events.length / 2)

@@ -41,7 +41,7 @@ export type BatchAnswer =
       readonly retryAfterMs: number | null
     }
   /** An error that would persist after waiting, and with other events. */
-  | { readonly kind: 'stop'; readonly description: string }
+  | { readonly kind: 'stop'; readonly status: number; readonly description: string }
 
 export interface BatchResponse {
   readonly answer: BatchAnswer
@@ -122,11 +122,12 @@ function interpretAnswer(
     case 403:
       return {
         kind: 'stop',
+        status,
         description: `${target.address} does not accept the project's key: ${description}. Check the key, and that the address is the one of the project's region.`,
       }
     default:
       if (status >= 500) return createTrouble(`the service is in trouble (${status})`, retryAfterMs)
-      return { kind: 'stop', description: `${target.address} answers ${status} to a batch: ${description}` }
+      return { kind: 'stop', status, description: `${target.address} answers ${status} to a batch: ${description}` }
   }
 }
 

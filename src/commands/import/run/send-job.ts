@@ -41,7 +41,13 @@ import { isInterruption } from '../messages/interruption.ts'
 import { printJson, printLines } from '../messages/print.ts'
 import { findDayGaps } from '../service/covered-days.ts'
 import { checkTargetIsOwnProject } from '../service/known-project.ts'
-import { checkJobAcceptsEvents, createServiceApi, requireTrustedTarget } from '../service/target-api.ts'
+import {
+  checkJobAcceptsEvents,
+  createServiceApi,
+  explainConflict,
+  type JobOfFolder,
+  requireTrustedTarget,
+} from '../service/target-api.ts'
 
 export interface SendJobOptions {
   /** Whether to send although the project has live events on the same days. */
@@ -127,11 +133,12 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<I
     const { verification, balance } = report.sent!
     if (verification?.ok === true && balance.isBalanced)
       await reportState('pending', checkpoint, { verified_rows: verification.stored_rows })
+    else await reportState('verifying', checkpoint, { paused: true })
     return report
   } catch (error) {
-    if (isInterruption(error, signal)) await reportLastFigures(run, serviceJob.id, sentState)
+    if (isInterruption(error, signal) || error instanceof JobStopped) await reportPause(run, serviceJob.id, sentState)
     if (error instanceof TooManyRefused) throw toRefusalStop(error, at)
-    throw error
+    throw await explainConflict(error, at, serviceJob.id, api)
   }
 }
 
@@ -139,15 +146,13 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<I
 const lastReportMs = 2_000
 
 /**
- * Reports the latest figures at the end, since the service gets them only every few seconds. A failure is ignored: the next
- * run reports the figures again.
+ * Reports that nothing is sent for now, and the latest figures, since the service gets them only every few seconds. A
+ * failure is ignored: the next run reports the figures again.
  */
-async function reportLastFigures({ folder, plan }: StageRun, id: string, state: OpenJobState): Promise<void> {
-  const checkpoint = readCheckpoint(folder)
-  if (checkpoint === null) return
+export async function reportPause({ folder, plan }: JobOfFolder, id: string, state: OpenJobState): Promise<void> {
   const api = createServiceApi(plan.target!, AbortSignal.timeout(lastReportMs), { waiting: () => undefined })
-  const figures = computeProgressFigures(checkpoint, requireManifest(folder), readRetryOutcomes(folder))
-  await reportJobState(api, id, state, figures).catch(() => undefined)
+  const figures = computeProgressFigures(readCheckpoint(folder), requireManifest(folder), readRetryOutcomes(folder))
+  await reportJobState(api, id, state, { ...figures, paused: true }).catch(() => undefined)
 }
 
 /** Stops the job with remedies when the service refused too many events. A raised limit needs a new approval. */

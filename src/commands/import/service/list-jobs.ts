@@ -11,7 +11,8 @@ import { type DaySpan, type JobDays, mergeCoveredDays, readDaySpan, removeDayGap
 export function listJobs(options: ClientOptions): Promise<void> {
   return runClient(options, 'import_job:read', async api => {
     const found = await api.list('/import_jobs/')
-    const jobs = found.map(toListedJob)
+    const nowMs = Date.now()
+    const jobs = found.map(job => toListedJob(job, nowMs))
     const covered = mergeCoveredDays(jobs.flatMap(listCoveredDays))
     if (options.json === true) process.stdout.write(`${toPrintable(JSON.stringify({ jobs: found, covered }))}\n`)
     else process.stdout.write(`${formatJobs(jobs, covered, createTerminal(process.stdout)).join('\n')}\n`)
@@ -21,12 +22,19 @@ export function listJobs(options: ClientOptions): Promise<void> {
 /** A job of the private API, as the list shows it. */
 type ListedJob = ReturnType<typeof toListedJob>
 
-function toListedJob({ number, name, source, state, plan, progress, created_by, created_at }: JsonObject) {
+function toListedJob(
+  { number, name, source, state, plan, progress, created_by, created_at, updated_at }: JsonObject,
+  nowMs: number,
+) {
   const range = readMember(plan, 'range')
   return {
     // The job's number, not its id: the id is a secret that allows adding events.
     number: readJsonNumber(number ?? null) ?? 0,
     ...{ name: String(name), source: String(source), state: String(state), createdAt: String(created_at) },
+    shownState: describeState(
+      { state: String(state), isPaused: readMember(progress, 'paused') === true, updatedAt: String(updated_at) },
+      nowMs,
+    ),
     // Null if the importer did not report its days.
     range: readDaySpan(readMember(range, 'first'), readMember(range, 'last')),
     gaps: readMember(plan, 'gaps'),
@@ -34,6 +42,26 @@ function toListedJob({ number, name, source, state, plan, progress, created_by, 
     rejected: formatNumber(readMember(progress, 'rejected')),
     by: typeof created_by === 'string' ? created_by : '',
   }
+}
+
+/** What is true once no importer works on a job in these states, which only the importer changes. */
+const pausedStates: Readonly<Record<string, string>> = { sending: 'paused', verifying: 'not verified' }
+/** An importer that works reports about every ten seconds, but not while it waits, for example for a disk. */
+const silentMs = 5 * 60_000
+
+/** @param updatedAt when the job last changed, ISO 8601. @returns the state for people. */
+export function describeState(
+  { state, isPaused, updatedAt }: { readonly state: string; readonly isPaused: boolean; readonly updatedAt: string },
+  nowMs: number,
+): string {
+  const paused = pausedStates[state]
+  if (paused === undefined) return state
+  if (isPaused) return paused
+  return nowMs - Date.parse(updatedAt) < silentMs ? state : `${state}, no report since ${formatMinute(updatedAt)}`
+}
+
+function formatMinute(time: string): string {
+  return time.slice(0, 16).replace('T', ' ')
 }
 
 function readMember(value: JsonValue | undefined, key: string): JsonValue | undefined {
@@ -54,20 +82,20 @@ const stateStyles: Readonly<Record<string, Style>> = { published: 'green', faile
 
 const columns: readonly Column<ListedJob>[] = [
   { title: 'JOB', value: ({ number }) => String(number), align: 'right', style: () => 'bold' },
-  { title: 'STATE', value: ({ state }) => state, style: ({ state }) => stateStyles[state] ?? 'yellow' },
+  { title: 'STATE', value: ({ shownState }) => shownState, style: ({ state }) => stateStyles[state] ?? 'yellow' },
   { title: 'SOURCE', value: ({ source }) => source, widthMin: 8 },
   { title: 'FROM', value: ({ range }) => range?.first ?? '' },
   { title: 'TO', value: ({ range }) => range?.last ?? '' },
   { title: 'SENT', value: ({ sent }) => sent, align: 'right' },
   { title: 'REJECTED', value: ({ rejected }) => rejected, align: 'right' },
-  { title: 'CREATED', value: ({ createdAt }) => createdAt.slice(0, 16).replace('T', ' '), style: () => 'dim' },
+  { title: 'CREATED', value: ({ createdAt }) => formatMinute(createdAt), style: () => 'dim' },
   { title: 'BY', value: ({ by }) => by, widthMin: 6 },
   { title: 'NAME', value: ({ name }) => name, widthMin: 8 },
 ]
 
 function formatJobs(jobs: readonly ListedJob[], covered: readonly DaySpan[], terminal: Terminal): string[] {
   if (jobs.length === 0) return ['No import jobs. Start one: pennon import plan FOLDER FILES --source NAME']
-  const names = new Map(jobs.map(({ number, state }) => [number, `${number} (${state})`]))
+  const names = new Map(jobs.map(({ number, shownState }) => [number, `${number} (${shownState})`]))
   const days: readonly Column<DaySpan>[] = [
     { title: 'FROM', value: ({ first }) => first },
     { title: 'TO', value: ({ last }) => last },

@@ -11,7 +11,7 @@ import { JobStopped } from '#importer/job/job-paused.ts'
 import { importKeyScopeList } from '#importer/job/key-scopes.ts'
 import { findApiAddress, type ImportPlan, type ImportTarget } from '#importer/job/plan.ts'
 import type { StageProgress } from '#importer/job/progress.ts'
-import { ServiceApi } from '#importer/send/service-api.ts'
+import { ServiceApi, ServiceRefusal } from '#importer/send/service-api.ts'
 import { readServiceJob, readServiceState } from '#importer/send/service-job.ts'
 import { ClientError, PrivateApi } from '../../client/private-api.ts'
 import { printLine, quotePath } from '../messages/print.ts'
@@ -127,6 +127,23 @@ export async function checkJobAcceptsEvents(
   if (ended === null) return
   const message = `import job ${serviceJobId} ${ended}`
   throw new JobStopped(instead === null ? message : `${message}. ${instead}`)
+}
+
+/**
+ * Explains a refusal with status 409, which a job gets that was published or discarded from elsewhere while it was sent.
+ * @returns the error to throw instead: what became of the job, or at least the next command. Other errors are returned as
+ * they are.
+ */
+export async function explainConflict(
+  error: unknown,
+  ...[at, id, api, instead]: Parameters<typeof checkJobAcceptsEvents>
+) {
+  if (!(error instanceof ServiceRefusal) || error.status !== 409) return error
+  const known = await checkJobAcceptsEvents(at, id, api, instead).catch((found: unknown) => found)
+  const next = `Next: pennon import status ${at}`
+  return known instanceof JobStopped
+    ? known
+    : new JobStopped(`${error.message.replace(/\.$/, '')}. ${next}`, error.remedy)
 }
 
 /** @returns null for a state in which a job accepts events. */
