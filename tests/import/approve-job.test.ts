@@ -72,6 +72,16 @@ describe('approving an import in a script', () => {
     )
   })
 
+  it('explains why more events would be sent than records produce events', async t => {
+    const linked = JSON.stringify({ id: 'r-2', event: 'Paid', user: 'u-1', at: '2024-05-01T12:00:00Z', device: 'd-1' })
+    const { commands, plan } = await planning(t, `${record}${linked}\n`)
+    await plan()
+    assert.match(
+      mustSucceed(await commands.call('run')).stdout,
+      /^2 records: 2 produce events, .*\n3 events would be sent and 0 charged \(2 from records, and 1 generated to link ids /m,
+    )
+  })
+
   it('shows the options that change live data', async t => {
     const { commands, plan } = await planning(t)
     await plan('--person-properties', 'overwrite', '--count-in-experiments')

@@ -8,7 +8,7 @@ const fixes: Record<Exclude<RecordRejectReason, `server_refused:${string}`>, str
   encoding_invalid_utf8: 'Export the file as UTF-8, or convert it: iconv -f LATIN1 -t UTF-8.',
   truncated_record: 'The file ends in the middle of a record. Export or download it again.',
   record_too_large: 'An event can have at most 1 MB. Leave out large properties, or split the record.',
-  json_syntax: 'Repair the JSON of the record, or export it again.',
+  json_syntax: 'Repair the JSON of the record, or export it again; if the file is CSV, plan it with --format csv.',
   json_not_object: 'A record must be an object in braces: {"event": …}.',
   csv_column_count: 'Quote cells that contain commas or line breaks, or repair the row.',
   properties_not_object: 'The properties must be an object, or a text that contains one.',
@@ -20,11 +20,12 @@ const fixes: Record<Exclude<RecordRejectReason, `server_refused:${string}`>, str
   distinct_id_too_long: 'Shorten the id to 200 characters, in the same way everywhere.',
   timestamp_missing: 'Fill in the field of the time.',
   timestamp_invalid: 'Write the time as 2024-05-01T12:00:00Z or as a number since 1970.',
-  timestamp_zone_unknown: 'The time has no zone. Set source_timezone, such as Europe/Berlin.',
+  timestamp_zone_unknown: 'The time has no zone. Set it: --source-timezone Europe/Berlin, for example.',
   timestamp_out_of_range: 'The time is before 1971: often seconds that were read as milliseconds. Correct it.',
   timestamp_future: 'The time is after the import: often a wrong clock or a wrong unit. Correct it.',
   within_live_window: 'The event is from the last 48 hours. Import it later, or without --hold-live-window.',
-  older_than_retention: 'The target deletes events of this age. Change its retention, or leave them out.',
+  older_than_retention:
+    'The target deletes events of this age. Leave them out; or change its retention, and plan with more --retention-days.',
   unsupported_event: 'Events of this kind cannot be imported; there is nothing to do.',
   merge_needs_approval:
     'The event merges two identified users, which cannot be undone. Allow it with --allow-dangerous-merge.',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { explainSkip } from '#importer/stages/reject-fixes.ts'
+import { explainSkip, findRejectFix } from '#importer/stages/reject-fixes.ts'
 import type { Rehearsal } from '#importer/stages/report/import-report.ts'
 import { limits } from '../../../../tests/support/import-job.ts'
 import { findRehearsalStop, formatRehearsalStop } from './rehearsal-stop.ts'
@@ -16,7 +16,7 @@ interface Given extends Partial<Rehearsal> {
 const textOf = (report: Given, given = plan) => {
   const { read = 100, rejected, toSend = read - rejected, isBalanced = true, ...more } = report
   const balance = { read, rejected, toSend, isBalanced }
-  const none = { skips: [], damagedFiles: [], looksLike: null, targetAnswer: { notAsked: 'no target' } }
+  const none = { rejects: [], skips: [], damagedFiles: [], looksLike: null, targetAnswer: { notAsked: 'no target' } }
   const stop = findRehearsalStop({ balance, ...none, ...more } as unknown as Rehearsal, given, 'job')
   return stop && formatRehearsalStop(stop)
 }
@@ -57,6 +57,19 @@ describe('a rehearsed job', () => {
     const all = { ...plan, limits: { ...limits, maxRejectShare: 1 } }
     assert.match(textOf({ rejected: 100 }, all)!, /^No event comes from the 100 records \(100 are rejected\)/)
     assert.match(textOf({ read: 1, rejected: 1 }, all)!, /^No event comes from the 1 record \(1 is rejected\)/)
+  })
+
+  it('names the most frequent reason of rejects, with the option that mends it', () => {
+    const reasons = (['timestamp_zone_unknown', 'json_syntax'] as const).map((reason, index) => {
+      const fix = findRejectFix(reason, 'mixpanel')
+      return { reason, count: 90 - index * 80, fix, fields: [], files: [], examples: [] }
+    })
+    const mended =
+      / 90 are rejected as timestamp_zone_unknown: The time has no zone\. .*--source-timezone Europe\/Berlin/
+    assert.match(textOf({ rejected: 100, rejects: reasons })!, mended)
+    const some = textOf({ read: 200, rejected: 100, rejects: reasons })!
+    assert.match(some, mended)
+    assert.doesNotMatch(some, /json_syntax/)
   })
 
   it('explains why recent rows of Google Analytics are skipped', () => {

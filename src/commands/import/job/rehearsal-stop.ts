@@ -24,7 +24,7 @@ export interface RehearsalStop {
 
 /** @param at the job's folder, quoted for a shell. @returns null if the job may be approved. */
 export function findRehearsalStop(
-  { balance, days, skips, damagedFiles, looksLike, targetAnswer, heldByRejects }: Rehearsal,
+  { balance, days, rejects: rejectReasons, skips, damagedFiles, looksLike, targetAnswer, heldByRejects }: Rehearsal,
   { limits }: Pick<ImportPlan, 'limits'>,
   at: string,
 ): RehearsalStop | null {
@@ -45,6 +45,7 @@ export function findRehearsalStop(
       command: `pennon import report ${at}`,
     }
   const rejects = `pennon import rejects ${at} --group`
+  const top = rejectReasons.slice(0, 1).map(describeReject).join('')
   const other = looksLike === null ? '' : ` ${describeLikelySource(looksLike)}`
   const mend =
     looksLike === null
@@ -53,7 +54,7 @@ export function findRehearsalStop(
   if (toSend === 0)
     return {
       code: read === 0 ? 'no_records' : 'no_events',
-      problem: `No event comes from the ${formatCount(read, 'record')} (${formatCount(rejected, 'is', 'are')} rejected), so there is nothing to send.${skips.map(describeSkip).join('')}${other}`,
+      problem: `No event comes from the ${formatCount(read, 'record')} (${formatCount(rejected, 'is', 'are')} rejected), so there is nothing to send.${top}${skips.map(describeSkip).join('')}${other}`,
       wayOut: rejected === 0 ? `Plan again with other files: ${plan}` : mend,
       command: rejected === 0 ? `pennon import report ${at}` : rejects,
     }
@@ -71,7 +72,7 @@ export function findRehearsalStop(
   const allow = `pennon import run ${at} --max-reject-share ${formatSufficientRejectShare(held, all)}`
   return {
     code: 'too_many_rejects',
-    problem: `${describeRejectShare(held / all, limits.maxRejectShare, heldByRejects)}${other}`,
+    problem: `${describeRejectShare(held / all, limits.maxRejectShare, heldByRejects)}${top}${other}`,
     wayOut: `${mend}, or allow more: ${allow}`,
     command: rejects,
   }
@@ -84,6 +85,10 @@ export function formatOldEventsRemedy(at: string): string {
 
 export function formatAcceptOldCommand(at: string): string {
   return `pennon import plan ${at} … --accept-old`
+}
+
+function describeReject({ reason, count, fix }: ReasonCount): string {
+  return ` ${formatCount(count, 'is', 'are')} rejected as ${reason}: ${fix}`
 }
 
 function describeSkip({ reason, count, fix }: ReasonCount): string {

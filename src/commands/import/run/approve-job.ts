@@ -109,6 +109,14 @@ function confirmOverlap({ message, advice }: OverlapProblem, next: string): Prom
   return confirmByTyping('yes', 'Type yes to send it anyway (--overlap-ok)', left)
 }
 
+/** Why more or fewer events are sent than records produce events; empty if the two counts are equal. */
+function explainEventCount({ givingEvents, fromRecords, generated, toSend }: Rehearsal['balance']): string {
+  if (toSend === givingEvents) return ''
+  const several = fromRecords > givingEvents ? ', some of which produce several' : ''
+  const others = `, and ${generated.toLocaleString('en')} generated to link ids to persons or to describe groups`
+  return ` (${fromRecords.toLocaleString('en')} from records${several}${generated === 0 ? '' : others})`
+}
+
 /** Describes what the rehearsal found. It is printed in scripts, too, since people read a script's output later. */
 function describeRehearsal({ folder, plan, at }: Job, report: Rehearsal): readonly string[] {
   const { balance, rejects, warnings, seconds, predicted, targetAnswer } = report
@@ -118,7 +126,7 @@ function describeRehearsal({ folder, plan, at }: Job, report: Rehearsal): readon
     lines.length === 0 ? [] : [title, ...lines.map(line => `  ${line}`)]
   return [
     `${formatCount(balance.read, 'record')}: ${formatCount(balance.givingEvents, 'produces', 'produce')} events, ${formatCount(balance.skipped, 'is', 'are')} skipped, ${balance.rejected.toLocaleString('en')} rejected, ${balance.collapsed.toLocaleString('en')} collapsed (repeated records).`,
-    `${formatCount(predicted.events, 'event')} would be sent and 0 charged. The rehearsal sent nothing and took ${formatDuration(seconds)}.`,
+    `${formatCount(predicted.events, 'event')} would be sent and 0 charged${explainEventCount(balance)}. The rehearsal sent nothing and took ${formatDuration(seconds)}.`,
     ...listLines(
       `Rejected records (to see them: pennon import rejects ${at}):`,
       rejects.map(({ reason, count, fix }) => `${count.toLocaleString('en')} ${reason}: ${fix}`),
