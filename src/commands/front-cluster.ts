@@ -51,7 +51,7 @@ export async function startFrontCluster(options: FrontClusterOptions) {
           case 'listening':
             listening.add(worker)
             sendMessage(worker, { type: 'processing', state: host.processingState() })
-            sendMessage(worker, { type: 'event_store', isAway: host.isEventStoreAway() })
+            sendMessage(worker, { type: 'event_store', isUnavailable: host.isEventStoreUnavailable() })
             return resolve(message)
           case 'listen_failed':
             kill() // without its port it is useless, and the next one may get it

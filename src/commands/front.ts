@@ -56,14 +56,14 @@ export async function runFrontCommand(): Promise<void> {
 /** The host of a front that another process supervises. */
 function createParentHost(config: Config): FrontHost & { receive(message: { type: string }): void } {
   let processing: ProcessingState = 'starting'
-  let isEventStoreAway = config.clickhouseUrl === null
+  let isEventStoreUnavailable = config.clickhouseUrl === null
   const processedUntil = new Map<Traffic, ProcessedUntil>()
   let lastRequestId = 0
   const waiting = new Map<number, (metrics: readonly MetricsSnapshot[]) => void>()
   return {
     wakeUp: stream => sendToParent({ type: 'wake_up', stream }),
     processingState: () => processing,
-    isEventStoreAway: () => isEventStoreAway || !hasEngineAddress(config),
+    isEventStoreUnavailable: () => isEventStoreUnavailable || !hasEngineAddress(config),
     processedUntil: traffic => processedUntil.get(traffic) ?? null,
     otherMetrics: metrics =>
       new Promise(resolve => {
@@ -79,7 +79,7 @@ function createParentHost(config: Config): FrontHost & { receive(message: { type
     receive: received => {
       const message = received as ToFront
       if (message.type === 'processing') processing = message.state
-      if (message.type === 'event_store') isEventStoreAway = message.isAway
+      if (message.type === 'event_store') isEventStoreUnavailable = message.isUnavailable
       if (message.type === 'processed') processedUntil.set(message.traffic, message.until)
       if (message.type === 'metrics_given') waiting.get(message.requestId)?.(message.metrics)
     },

@@ -165,7 +165,9 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
       metrics.childRestarts.inc({ process: 'work' })
     },
   })
-  const engine = watchEmbeddedEngine(config, logger, isAway => fronts?.send({ type: 'event_store', isAway }))
+  const engine = watchEmbeddedEngine(config, logger, isUnavailable =>
+    fronts?.send({ type: 'event_store', isUnavailable }),
+  )
   const events =
     config.clickhouseUrl === null
       ? new SupervisedChild({
@@ -227,7 +229,8 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
     const host: FrontHost = {
       wakeUp: stream => worker.send({ type: 'wake_up', stream }),
       processingState: () => processing,
-      isEventStoreAway: () => (events === null ? processing === 'waiting_for_event_store' : engine.isAway()),
+      isEventStoreUnavailable: () =>
+        events === null ? processing === 'waiting_for_event_store' : engine.isUnavailable(),
       processedUntil: traffic => processedUntil.get(traffic) ?? null,
       otherMetrics: async () => numbers.all(),
     }

@@ -49,6 +49,6 @@ export type FromFront =
 export type ToFront =
   | { readonly type: 'shutdown' }
   | { readonly type: 'processing'; readonly state: ProcessingState }
-  | { readonly type: 'event_store'; readonly isAway: boolean }
+  | { readonly type: 'event_store'; readonly isUnavailable: boolean }
   | { readonly type: 'processed'; readonly traffic: Traffic; readonly until: ProcessedUntil }
   | { readonly type: 'metrics_given'; readonly requestId: number; readonly metrics: readonly MetricsSnapshot[] }

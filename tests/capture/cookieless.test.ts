@@ -330,9 +330,9 @@ describe('a cookieless event of a day whose salt is not loaded yet', () => {
 
 describe('unavailable salts', () => {
   it('make a request fail as retryable, with nothing stored', async t => {
-    let isAway = true
+    let isUnavailable = true
     const saltOf = async () => {
-      if (isAway) throw new PortError('cookieless-salts', 'unavailable')
+      if (isUnavailable) throw new PortError('cookieless-salts', 'unavailable')
       return salt
     }
     const server = await start(t, { salts: { knownSalt: () => null, saltOf } })
@@ -342,7 +342,7 @@ describe('unavailable salts', () => {
     assert.ok(Number(retryAfter) > 0)
     assert.deepEqual(await server.records(), { events: [], rejects: [] })
     assert.equal((await send(server, [events[0]!])).status, 200)
-    isAway = false
+    isUnavailable = false
     assert.equal((await send(server, events)).status, 200)
     assert.deepEqual(idsOf((await server.records()).events), ['ada', 'ada', `cookieless_${hash}`])
   })

@@ -80,7 +80,9 @@ export async function checkSituations(t: TestContext, situations: readonly Situa
 
       const question = prepareReachQuery(definitions, null, flag)
       assert.ok(question.ok)
-      const management = { listPersonsAfter: async () => ({ results: [stored], nextBehindId: null, leftOutCount: 0 }) }
+      const management = {
+        listPersonsAfter: async () => ({ results: [stored], continueAfterId: null, leftOutCount: 0 }),
+      }
       const deps = { management, scans: createSubjectScanQueues(() => 0) } as unknown as CountReachDeps
       const watch = { nowMs, signal: new AbortController().signal, onPage: async () => {} }
       const { gained, values, byCondition } = await countAffectedSubjects(deps, definitions, question.value, watch)

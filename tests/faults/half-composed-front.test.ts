@@ -20,7 +20,7 @@ import { tempDir } from '../support/temp-dir.ts'
 const host: FrontOptions['host'] = {
   wakeUp: () => undefined,
   processingState: () => 'ok',
-  isEventStoreAway: () => false,
+  isEventStoreUnavailable: () => false,
   otherMetrics: async () => [],
 }
 

@@ -49,7 +49,7 @@ describe('cached counts of flag usage', () => {
       const world = createCallsWorld({ store: events.store, projectId, random, fromMs, endMs, newJob })
       let keeper = keeperOf(projectId, () => timezone)
       const keep = async () => {
-        for (let isComplete = false; !isComplete; ) isComplete = await keeper.keepNow()
+        for (let isComplete = false; !isComplete; ) isComplete = await keeper.refreshNow()
       }
       const check = async (when: string) => {
         for (const interval of ['hour', 'day'] as const) {
@@ -83,7 +83,7 @@ describe('cached counts of flag usage', () => {
     const usage = async () => (await answer('usage', '?date_from=2026-04-10&date_to=2026-04-12')).results[0].calls
     await insert({ timestampMs: at('2026-04-10T12:00:00Z') }, { timestampMs: at('2026-04-11T12:00:00Z') })
     const keeper = keeperOf(projectId, () => 'UTC')
-    while (!(await keeper.keepNow()));
+    while (!(await keeper.refreshNow()));
     // Tampered, so that the answer shows where it comes from.
     await events.command(
       database => `ALTER TABLE ${database}.cached_flag_usage UPDATE calls = [77]
@@ -94,7 +94,7 @@ describe('cached counts of flag usage', () => {
     assert.deepEqual(await usage(), [77, 2, 0])
     await insert({ timestampMs: at('2026-04-12T13:00:00Z'), flag: 'other' })
     assert.deepEqual(await usage(), [77, 2, 0])
-    while (!(await keeper.keepNow()));
+    while (!(await keeper.refreshNow()));
     await insert({ timestampMs: at('2026-04-10T13:00:00Z'), flag: 'other' })
     assert.deepEqual(await usage(), [1, 2, 0])
   })
@@ -105,7 +105,7 @@ describe('cached counts of flag usage', () => {
     let timezone = 'Europe/Berlin'
     const keeper = keeperOf(projectId, () => timezone)
     const keep = async () => {
-      while (!(await keeper.keepNow()));
+      while (!(await keeper.refreshNow()));
     }
     await keep()
     const lastDay = Date.parse('2026-05-01T00:00:00Z')

@@ -18,7 +18,14 @@ const good = { event: 'e', distinct_id: 'ada', properties: { price: 1.5 } }
 
 describe('rejected events', () => {
   it('are listed by every filter, in pages, with the kind of their body', async t => {
-    const source = { kind: 'item', isCut: true, protocol: 'v0', engage: false, ip: '1.2.3.4', sentAtMs: null } as const
+    const source = {
+      kind: 'item',
+      isTruncated: true,
+      protocol: 'v0',
+      engage: false,
+      ip: '1.2.3.4',
+      sentAtMs: null,
+    } as const
     const { list } = await startReplayWorld(t, [
       aReject(1, 1, { reason: 'a', event: 'paid', distinctId: 'ada', lane: 'main', uuid: 'u1', field: 'batch.3.uuid' }),
       aReject(1, 2, { reason: 'b', body: '{"plan":"pro"}', source: { ...source, personProcessingForcedOff: false } }),
@@ -52,7 +59,14 @@ describe('rejected events', () => {
   })
 
   it('are found by their id, individually and in the list, but only in their own project', async t => {
-    const cut = { kind: 'item', isCut: true, protocol: 'v0', engage: false, ip: '1.2.3.4', sentAtMs: null } as const
+    const cut = {
+      kind: 'item',
+      isTruncated: true,
+      protocol: 'v0',
+      engage: false,
+      ip: '1.2.3.4',
+      sentAtMs: null,
+    } as const
     const wanted = aReject(1, 0xab, { body: '{"plan":"pro"}', source: { ...cut, personProcessingForcedOff: false } })
     const rejectId = wanted.rejectId.replace('00000000', 'abcdef00')
     const world = await startReplayWorld(t, [{ ...wanted, rejectId }, aReject(1, 2), aReject(2, 3)])

@@ -239,23 +239,23 @@ export function cohortStoreContract(adapter: string, open: OpenManagement): void
       await commit(chunkStore, { persons: persons.map(created) })
       const read = async (...propertyParts: readonly (readonly (readonly string[])[])[]) => {
         const { results, ...page } = await store.listPersonsBelow(1, { limit: 9, propertyParts }, [])
-        assert.deepEqual(page, { hasMore: false, nextBehindId: null })
+        assert.deepEqual(page, { hasMore: false, continueAfterId: null })
         return results.map(({ id }) => id)
       }
       assert.deepEqual(await read([['m', 'a@x.com']]), [5, 1])
       assert.deepEqual(await read([['mia@x.com'], ['max@']]), [5, 2, 1])
       assert.deepEqual(await read([['100%_a']]), [5, 3])
       assert.deepEqual(await read([['x.com']], [['mia@']]), [6, 5, 1])
-      const { nextBehindId } = await store.listPersonsBelow(1, { limit: 1, propertyParts: [[['x.com']]] }, [])
-      assert.equal(nextBehindId, 6)
+      const { continueAfterId } = await store.listPersonsBelow(1, { limit: 1, propertyParts: [[['x.com']]] }, [])
+      assert.equal(continueAfterId, 6)
       const oldestFirst = async (afterPersonId: number, limit: number) => {
         const asked = { afterPersonId, limit, propertyParts: [[['max@'], ['100%_a']]] }
         const { results, ...page } = await store.listPersonsAfter(1, asked, [])
         return [results.map(({ id }) => id), page]
       }
-      assert.deepEqual(await oldestFirst(0, 9), [[2, 3, 5], { hasMore: false, nextBehindId: null, leftOutCount: 3 }])
-      assert.deepEqual(await oldestFirst(0, 2), [[2, 3], { hasMore: true, nextBehindId: 3, leftOutCount: 1 }])
-      assert.deepEqual(await oldestFirst(3, 2), [[5], { hasMore: false, nextBehindId: null, leftOutCount: 2 }])
+      assert.deepEqual(await oldestFirst(0, 9), [[2, 3, 5], { hasMore: false, continueAfterId: null, leftOutCount: 3 }])
+      assert.deepEqual(await oldestFirst(0, 2), [[2, 3], { hasMore: true, continueAfterId: 3, leftOutCount: 1 }])
+      assert.deepEqual(await oldestFirst(3, 2), [[5], { hasMore: false, continueAfterId: null, leftOutCount: 2 }])
     })
 
     it('ends a page before it becomes large, but always returns one person', async t => {

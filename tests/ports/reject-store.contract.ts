@@ -42,7 +42,7 @@ export function rejectStoreContract(
     const projectId = newProject()
     const source = {
       kind: 'item',
-      isCut: true,
+      isTruncated: true,
       protocol: 'v1',
       engage: true,
       ip: '203.0.113.7',

@@ -47,7 +47,7 @@ export function testContext({ settings = {}, ...given }: GivenContext = {}): Fro
   const host: FrontSurroundings['host'] = {
     wakeUp: () => undefined,
     processingState: () => 'ok',
-    isEventStoreAway: () => false,
+    isEventStoreUnavailable: () => false,
     otherMetrics: async () => [],
   }
   const [logger, metrics, clock] = [createSilentLogger(), createMetrics(), fixedClock('2026-01-15T12:00:00Z')]

@@ -41,7 +41,7 @@ export async function startFront(
     host: {
       wakeUp: () => undefined,
       processingState: () => 'ok',
-      isEventStoreAway: () => false,
+      isEventStoreUnavailable: () => false,
       otherMetrics: async () => [],
     },
     management,

@@ -46,10 +46,10 @@ export async function writeChunkChanges(session: Session, changes: ChunkChanges)
   await writeGroupTypes(session, changes)
   if (changes.visitors !== undefined) await writeVisitors(session, changes.visitors)
   if (changes.imports !== undefined) await writeImportChanges(session, changes.imports)
-  const cuts = (changes.cuts ?? []).map(cut => {
-    return [cut.projectId, cut.distinctId, cut.personUuid, cut.createdAtMs, cut.atMs] as const
+  const splits = (changes.splits ?? []).map(split => {
+    return [split.projectId, split.distinctId, split.personUuid, split.createdAtMs, split.atMs] as const
   })
-  await runStatementInSlices(session, insertStatements.cuts, cuts)
+  await runStatementInSlices(session, insertStatements.splits, splits)
   const calls = changes.calledFlags.map(({ projectId, flagKey, calledAtMs }) => [projectId, flagKey, calledAtMs])
   await runStatementInSlices(session, writeStatements.noteCalls, calls)
   const changed = encodeChangedSubjects(changes)

@@ -200,8 +200,8 @@ describe('a log of segments', () => {
       await writer.append('live', encodedEvents(events.slice(n, n + 3)))
     }
     const before = await bytes(reader)
-    const { packedSegmentCount } = await reader.compressSegments(new AbortController().signal)
-    if (packedSegmentCount > 0) assert.ok(before - (await bytes(reader)) > 300_000)
+    const { compressedSegmentCount } = await reader.compressSegments(new AbortController().signal)
+    if (compressedSegmentCount > 0) assert.ok(before - (await bytes(reader)) > 300_000)
     const expected = recordsAt(events.map(event => ({ kind: 'event', event })))
     for (const recordCountMax of [1, 7, 1_000])
       assert.deepEqual(await readAll(reader, 'main', recordCountMax), expected)

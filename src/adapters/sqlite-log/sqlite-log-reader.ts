@@ -73,9 +73,9 @@ export function openSqliteLogReader(options: SqliteLogReaderOptions): SqliteLogR
         return { deletedSegmentCount }
       }),
     compressSegments: async signal => {
-      let packedSegmentCount = 0
-      for (const stream of embeddedStreamNames) packedSegmentCount += await getStreamReader(stream).pack(signal)
-      return { packedSegmentCount }
+      let compressedSegmentCount = 0
+      for (const stream of embeddedStreamNames) compressedSegmentCount += await getStreamReader(stream).pack(signal)
+      return { compressedSegmentCount }
     },
     close: async () => {
       for (const stream of streams.values()) stream.close()

@@ -195,7 +195,7 @@ function printResult(
   file: string,
   request: ExportRequest,
   written: { rowCount: number; bytes: number },
-  isCut: boolean,
+  isTruncated: boolean,
   isJson: boolean,
 ) {
   const { format, limit } = request
@@ -203,13 +203,13 @@ function printResult(
   const rows = isParquet ? null : written.rowCount
   if (isJson) {
     // Rows of Parquet are not counted here, so whether the limit ended the download is unknown.
-    const limited = isParquet && limit !== null ? null : isCut
+    const limited = isParquet && limit !== null ? null : isTruncated
     process.stdout.write(`${JSON.stringify({ file, format, rows, bytes: written.bytes, limited })}\n`)
     return
   }
   const what = rows === null ? '' : `${formatCount(rows, 'row')}, `
   const most = isParquet && limit !== null ? `, at most ${formatCount(limit, 'row')}` : ''
-  const cut = isCut ? ', the maximum set by --limit' : most
+  const cut = isTruncated ? ', the maximum set by --limit' : most
   process.stdout.write(`${file}: ${what}${formatBytes(written.bytes)}${cut}\n`)
 }
 

@@ -67,9 +67,9 @@ type Status = Awaited<ReturnType<typeof readStatus>>
 
 async function readStatus(job: Job) {
   const service = await queryServiceJob(job)
-  const standing = await readJobProgress(job)
+  const jobState = await readJobProgress(job)
   const isRunning = isJobRunning(job.folder)
-  return { ...standing, job, isRunning, service, next: findNextStep(job.path, standing, service) }
+  return { ...jobState, job, isRunning, service, next: findNextStep(job.path, jobState, service) }
 }
 
 function toStatusJson({ job, isRunning, manifest, report, next, ...status }: Status): object {

@@ -22,7 +22,7 @@ export interface FrontHost {
   wakeUp(stream: LogStream): void
   processingState(): ProcessingState
   /** Whether the embedded event store cannot be reached; false when the event store is elsewhere. */
-  isEventStoreAway(): boolean
+  isEventStoreUnavailable(): boolean
   /** How far the worker has processed traffic of this kind; null or absent when unknown. */
   processedUntil?(traffic: Traffic): ProcessedUntil | null
   /** The latest metrics of the other processes. @param own the metrics of this front, reported in the same message. */

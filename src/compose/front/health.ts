@@ -26,7 +26,7 @@ function createHealthDeps({ config, definitions, stores, counters, eventLog, met
         flags: definitions.isServing() ? 'ok' : 'definitions_not_loaded',
         capture: toCaptureCode(condition, config),
         processing: stateMissing === null ? host.processingState() : 'state_files_removed',
-        events: toEventsCode(host.isEventStoreAway(), counters.missingEvents.spanCount()),
+        events: toEventsCode(host.isEventStoreUnavailable(), counters.missingEvents.spanCount()),
         ...(condition.state === 'imports_full'
           ? { imports_refused: condition.reason }
           : condition.state !== 'ok' && { capture_reason: condition.reason }),
@@ -43,8 +43,8 @@ function createHealthDeps({ config, definitions, stores, counters, eventLog, met
   }
 }
 
-function toEventsCode(isAway: boolean, missingSpanCount: number): string {
-  if (isAway) return 'event_store_unavailable'
+function toEventsCode(isUnavailable: boolean, missingSpanCount: number): string {
+  if (isUnavailable) return 'event_store_unavailable'
   return missingSpanCount === 0 ? 'ok' : 'rows_missing'
 }
 

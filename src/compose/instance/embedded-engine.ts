@@ -25,23 +25,23 @@ export interface EmbeddedEngine {
   /** To be called when the child has ended, since no client may connect to its former port. */
   ended(): void
   /** Whether clients find no engine: it has not answered since its last start, or its file is missing. */
-  isAway(): boolean
+  isUnavailable(): boolean
 }
 
 /** @param onChange called with whether the engine is unavailable. It is unavailable at first. */
 export function watchEmbeddedEngine(
   config: Config,
   logger: Logger,
-  onChange: (isAway: boolean) => void,
+  onChange: (isUnavailable: boolean) => void,
 ): EmbeddedEngine {
   const { dataFolder } = config
   let endpoint: EngineEndpoint | null = null
-  let isAway = true
+  let isUnavailable = true
   /** Writing the file is retried at each report of the engine, but a failure is logged only once. */
   let hasComplained = false
   const setUnavailable = (now: boolean) => {
-    if (now === isAway) return
-    isAway = now
+    if (now === isUnavailable) return
+    isUnavailable = now
     onChange(now)
   }
   return {
@@ -65,7 +65,7 @@ export function watchEmbeddedEngine(
       }
       endpoint = null
     },
-    isAway: () => isAway || !hasEngineAddress(config),
+    isUnavailable: () => isUnavailable || !hasEngineAddress(config),
   }
 
   function ensureEndpointFile(): boolean {

@@ -17,13 +17,13 @@ import type { Logger } from '#telemetry/log.ts'
 
 /**
  * Opens the log's reader and retention.
- * @param mender passed only by the process that processes the log: damaged segments are then set aside and logged to this
+ * @param damageLogger passed only by the process that processes the log: damaged segments are then set aside and logged to this
  * logger.
  * @param isAsFound true to read a log from outside its instance, whether the instance runs or not.
  */
 export function openLogReader(
   config: Config,
-  { mender, isAsFound = false }: { readonly mender?: Logger; readonly isAsFound?: boolean } = {},
+  { damageLogger, isAsFound = false }: { readonly damageLogger?: Logger; readonly isAsFound?: boolean } = {},
 ): SqliteLogReader {
   const { logBytesMax, freeBytesMin } = config
   return openSqliteLogReader({
@@ -31,8 +31,8 @@ export function openLogReader(
     folder: getLogFolder(config),
     logBytesMax,
     minFreeBytes: freeBytesMin,
-    ...(mender && {
-      onDamage: ({ stream, path, error }) => mender.error({ stream, path, err: error }, damagedSegmentLine),
+    ...(damageLogger && {
+      onDamage: ({ stream, path, error }) => damageLogger.error({ stream, path, err: error }, damagedSegmentLine),
     }),
   })
 }

@@ -61,7 +61,7 @@ export async function composeWorker(options: ComposeWorkerOptions): Promise<Comp
     monotonicNowMs: () => performance.now(),
   })
   const { saltOf } = dailySalts
-  const log = openLogReader(config, { mender: logger })
+  const log = openLogReader(config, { damageLogger: logger })
   const events = openEventStore(config, clock)
   // The owner's id is the id of the log: it survives a restart, and no other worker has it, since one worker processes the
   // log of a data folder.

@@ -25,14 +25,14 @@ export function truncateRefusedItem({ uuid, name, distinctId }: RefusedItem): Re
  * Truncates a body and records whether anything was removed. An empty body is marked as not replayable. For a request with
  * cookieless events, neither their visitors nor the sender's address are kept.
  */
-export function toStoredRejectBody(sent: string, source: Omit<RejectSource, 'isCut'>): ReplayableBody {
+export function toStoredRejectBody(sent: string, source: Omit<RejectSource, 'isTruncated'>): ReplayableBody {
   const stripped = stripVisitorsFromBody(sent)
   const whole = stripped ?? sent
   const text = truncateRejectBody(whole)
   const kind = text === '' ? null : source.kind
   return {
     text,
-    source: { ...source, kind, ip: stripped === null ? source.ip : '', isCut: text.length < whole.length },
+    source: { ...source, kind, ip: stripped === null ? source.ip : '', isTruncated: text.length < whole.length },
   }
 }
 

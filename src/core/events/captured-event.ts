@@ -95,7 +95,7 @@ export interface RejectSource {
    */
   readonly kind: 'request' | 'item' | 'event' | null
   /** The body was truncated. */
-  readonly isCut: boolean
+  readonly isTruncated: boolean
   readonly protocol: 'v0' | 'v1'
   /** Posted to `/engage`, where an event needs no name. */
   readonly engage: boolean

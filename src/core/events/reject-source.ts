@@ -7,10 +7,10 @@ type V1Source = NonNullable<RejectSource['v1']>
 /** Returns '' for no source; writes a null kind as null. */
 export function encodeRejectSource(source: RejectSource | null): string {
   if (source === null) return ''
-  const { kind, isCut, protocol, engage, ip, sentAtMs, personProcessingForcedOff, v1 } = source
+  const { kind, isTruncated, protocol, engage, ip, sentAtMs, personProcessingForcedOff, v1 } = source
   return JSON.stringify({
     kind,
-    ...(isCut ? { cut: true } : {}),
+    ...(isTruncated ? { cut: true } : {}),
     ...(protocol === 'v1' ? { protocol } : {}),
     ...(engage ? { engage } : {}),
     ...(ip === '' ? {} : { ip }),
@@ -34,7 +34,7 @@ export function decodeRejectSource(text: string): RejectSource | null {
   const { cut, protocol, engage, ip, sent_at: sentAt, forced_off: forcedOff, v1 } = fields!
   return {
     kind,
-    isCut: cut === true,
+    isTruncated: cut === true,
     protocol: protocol === 'v1' ? 'v1' : 'v0',
     engage: engage === true,
     ip: typeof ip === 'string' ? ip : '',

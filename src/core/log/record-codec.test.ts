@@ -65,7 +65,7 @@ const capturedEvent: fc.Arbitrary<CapturedEvent> = fc.record(
 const rejectSource: fc.Arbitrary<RejectSource> = fc.record(
   {
     kind: fc.constantFrom('request' as const, 'item' as const, 'event' as const),
-    isCut: fc.boolean(),
+    isTruncated: fc.boolean(),
     protocol: fc.constantFrom('v0' as const, 'v1' as const),
     engage: fc.boolean(),
     ip: fc.constantFrom('', '203.0.113.7'),

@@ -120,7 +120,7 @@ export interface ChunkChanges {
   /** Absent for a chunk without events of import jobs. */
   readonly imports?: ImportChanges
   /** The distinct ids of a person that these changes split; each entry replaces an earlier entry for the same id. */
-  readonly cuts?: readonly SplitDistinctId[]
+  readonly splits?: readonly SplitDistinctId[]
   /**
    * By project, the count of discards as loaded. The commit is a conflict if discarding an import job has begun since: the
    * persons and groups in the rows may be gone.

@@ -184,5 +184,5 @@ export interface EventLogRetention {
    * up to a second too early. Takes seconds of CPU time in another thread; `signal` ends it early, and the next call
    * continues.
    */
-  compressSegments(signal: AbortSignal): Promise<{ packedSegmentCount: number }>
+  compressSegments(signal: AbortSignal): Promise<{ compressedSegmentCount: number }>
 }

@@ -102,7 +102,7 @@ export interface PersonInCohorts extends PersonView {
 
 export interface SearchedPersons extends PersonsPage<PersonInCohorts> {
   /** The next page begins after this person; null when there is no next page. */
-  readonly nextBehindId: number | null
+  readonly continueAfterId: number | null
 }
 
 export interface ScannedPersons extends SearchedPersons {

@@ -62,7 +62,7 @@ export interface PersonStore {
   ): Promise<{ count: number; results: readonly DistinctIdMapping[]; hasMore: boolean } | null>
 }
 
-// Requests to rebuild or split persons, and the cuts that splits leave. A front stores a request, and the worker that owns
+// Requests to rebuild or split persons, and the splits that were made. A front stores a request, and the worker that owns
 // the import stream carries it out. Source: docs/wire/private-api.md 6.2.
 
 export interface PersonRepairStore {
@@ -90,7 +90,7 @@ export interface PersonRepairStore {
   addRepairReport(id: number, part: RepairReport & { readonly erasures: number }, isFirst: boolean): Promise<void>
   /** Records that the request is done, and forgets the ids in it. */
   finishRepair(id: number, doneAtMs: number): Promise<void>
-  /** The cuts of these distinct ids. A commit writes them (`ChunkChanges.cuts`). */
+  /** The splits of these distinct ids. A commit writes them (`ChunkChanges.splits`). */
   listSplitIds(projectId: number, distinctIds: readonly string[]): Promise<readonly SplitDistinctId[]>
   /**
    * Which of these distinct ids belonged to erased persons: rows that were created at a lower erasure count of the project

@@ -30,7 +30,7 @@ export async function* exportPersons(
   let isFirst = true
   for (let below = belowId; ; ) {
     signal.throwIfAborted()
-    const { results, hasMore, nextBehindId } = await management.listPersonsBelow(
+    const { results, hasMore, continueAfterId } = await management.listPersonsBelow(
       projectId,
       { ...filters, ...(below !== null && { belowId: below }), limit: personsPerPage },
       staticCohortIds,
@@ -40,7 +40,7 @@ export async function* exportPersons(
     if (whole.length > 0 || (isFirst && hasMore)) yield whole
     if (!hasMore) return
     isFirst = false
-    below = nextBehindId
+    below = continueAfterId
   }
 }
 

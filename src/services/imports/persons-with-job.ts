@@ -25,16 +25,16 @@ export async function listPersonsWithJob(
   ]
   // The ids of both pages come from one sequence. Below the higher of their two ends, one page is incomplete, so persons
   // from there on are left for the next page.
-  const ends = pages.flatMap(({ nextBehindId }) => nextBehindId ?? [])
-  const nextBehindId = ends.length === 0 ? null : Math.max(...ends)
+  const ends = pages.flatMap(({ continueAfterId }) => continueAfterId ?? [])
+  const continueAfterId = ends.length === 0 ? null : Math.max(...ends)
   const persons = pages
     .flatMap(({ results }) => results)
-    .filter(({ id }) => nextBehindId === null || id >= nextBehindId)
+    .filter(({ id }) => continueAfterId === null || id >= continueAfterId)
     .sort((a, b) => b.id - a.id)
   return {
     results: await joinStagedPersons(deps, project, job, persons),
-    hasMore: nextBehindId !== null,
-    nextBehindId,
+    hasMore: continueAfterId !== null,
+    continueAfterId,
   }
 }
 

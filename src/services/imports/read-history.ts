@@ -64,7 +64,7 @@ export async function readHistory(
   const project = loaded.projects.find(each => each.id === projectId)
   if (project === undefined) throw new ProjectGoneError(`project ${projectId} is gone`)
   const { distinctIds } = subjects
-  const cuts = distinctIds === undefined ? [] : await jobs.listSplitIds(projectId, distinctIds)
+  const splits = distinctIds === undefined ? [] : await jobs.listSplitIds(projectId, distinctIds)
   const progress = await findAllProgress(jobs, log)
   const stored = distinctIds?.length === 0 ? [] : await store.readHistory(projectId, subjects)
   // Leaves out events that are not processed yet: they will be applied to the result of this commit.
@@ -78,7 +78,15 @@ export async function readHistory(
   }
   const groupTypes = loaded.groupTypes.filter(type => type.projectId === projectId)
   const of = distinctIds === undefined ? 'groups' : 'persons'
-  return { project, groupTypes, of, cuts, items: orderHistory(events, published), events, share: computeShare(stored) }
+  return {
+    project,
+    groupTypes,
+    of,
+    splits,
+    items: orderHistory(events, published),
+    events,
+    share: computeShare(stored),
+  }
 }
 
 /** The share of the maximum of one reading that these events take, 0 to 1. */

@@ -74,10 +74,10 @@ async function splitOne(
     )
     const atMs = Math.max(deps.clock.nowMs(), ...history.items.slice(-1).map(item => item.atMs + 1))
     const uuids = await chooseUuids(projectId, uuid, mainId, ids, deps)
-    const cuts = ids.map((distinctId): SplitDistinctId => {
+    const splits = ids.map((distinctId): SplitDistinctId => {
       return { projectId, distinctId, personUuid: uuids.get(distinctId)!, createdAtMs: person.createdAtMs, atMs }
     })
-    return splitPerson({ ...batch, person, history, cuts })
+    return splitPerson({ ...batch, person, history, splits })
   }
   await runJobBatch(
     deps,

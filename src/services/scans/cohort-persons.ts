@@ -58,7 +58,7 @@ export async function listMembersOfCohort<T>(
   const read = async (afterPersonId: number, count: number) => {
     const asked = { afterPersonId, limit: count, propertyParts }
     const page = await deps.management.listPersonsAfter(projectId, asked, probe.staticCohortIds)
-    return { ...page, nextAfter: page.nextBehindId }
+    return { ...page, nextAfter: page.continueAfterId }
   }
   return findPersons(deps, { projectId, test, read, encode }, { after, limit }, signal)
 }

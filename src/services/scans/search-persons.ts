@@ -47,9 +47,9 @@ export function searchPersons(
   async function loadMore(): Promise<void> {
     signal.throwIfAborted()
     const page = { ...filters, ...(belowId !== undefined && { belowId }), limit: personsPerPage }
-    const { results, nextBehindId } = await management.listPersonsBelow(projectId, page, [])
+    const { results, continueAfterId } = await management.listPersonsBelow(projectId, page, [])
     held.push(...results)
-    isAtEnd = nextBehindId === null
-    belowId = nextBehindId ?? undefined
+    isAtEnd = continueAfterId === null
+    belowId = continueAfterId ?? undefined
   }
 }

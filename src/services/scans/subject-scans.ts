@@ -118,7 +118,7 @@ export async function* scanSubjects(
     : []
   let isNarrowed = propertyParts.length > 0
   for (let afterPersonId: number | null = 0; afterPersonId !== null; ) {
-    const { results, nextBehindId, leftOutCount }: ScannedPersons = await management.listPersonsAfter(
+    const { results, continueAfterId, leftOutCount }: ScannedPersons = await management.listPersonsAfter(
       projectId,
       { afterPersonId, limit: subjectsPerPage, propertyParts: isNarrowed ? propertyParts : [] },
       staticCohortIds,
@@ -130,7 +130,7 @@ export async function* scanSubjects(
     yield { subjects, offCount: leftOutCount }
     // When the check of the property texts leaves out few subjects, it costs more than it saves.
     isNarrowed &&= leftOutCount >= results.length
-    afterPersonId = nextBehindId
+    afterPersonId = continueAfterId
   }
 }
 

@@ -74,14 +74,14 @@ describe('the cached salts of cookieless visitors', () => {
   })
 
   it('remain known while the store is unavailable, in a new array, so that cached visitors are released', async () => {
-    let isAway = false
+    let isUnavailable = false
     const { salts, time } = saltsOver(async (_day, fresh) => {
-      if (isAway) throw new PortError('state', 'unavailable')
+      if (isUnavailable) throw new PortError('state', 'unavailable')
       return fresh
     })
     const first = await salts.saltOf('2026-11-28')
     assert.equal(salts.knownSalt('2026-11-28'), first)
-    isAway = true
+    isUnavailable = true
     await time.move(60_000)
     assert.deepEqual(salts.knownSalt('2026-11-28'), first)
     assert.notEqual(salts.knownSalt('2026-11-28'), first)
@@ -89,16 +89,16 @@ describe('the cached salts of cookieless visitors', () => {
 
   it('are requested from a failed store once a second per day; other requests fail with the store’s last error', async () => {
     let asked = 0
-    let isAway = true
+    let isUnavailable = true
     const { salts, time } = saltsOver(async (_day, fresh) => {
       asked++
-      if (isAway) throw new PortError('state', 'unavailable')
+      if (isUnavailable) throw new PortError('state', 'unavailable')
       return fresh
     })
     for (let time = 0; time < 3; time++)
       for (const day of ['2026-11-28', '2026-11-29']) await assert.rejects(async () => salts.saltOf(day), PortError)
     assert.equal(asked, 2)
-    isAway = false
+    isUnavailable = false
     await time.move(1_000)
     assert.equal((await salts.saltOf('2026-11-29')).length, 16)
   })

@@ -40,7 +40,7 @@ describe('caching the usage of flags', () => {
         },
       },
     })
-    for (let round = 0; round < 3; round++) assert.equal(await keeper.keepNow(), false)
+    for (let round = 0; round < 3; round++) assert.equal(await keeper.refreshNow(), false)
     assert.deepEqual(counted, [1, 2, 3])
   })
 
@@ -72,12 +72,12 @@ describe('caching the usage of flags', () => {
           cacheUsage: async ({ projectId }) => void counted.push(projectId),
         },
       })
-      await keeper.keepNow()
+      await keeper.refreshNow()
       clock.advance(2 * refreshFlagUsageEveryMs)
-      await keeper.keepNow()
+      await keeper.refreshNow()
       assert.deepEqual([lookCount, counted.length > 0], [looksAfterRound, looksAfterRound > 1])
       clock.advance(3_600_000)
-      await keeper.keepNow()
+      await keeper.refreshNow()
       assert.ok(counted.length > 0)
     }
   })

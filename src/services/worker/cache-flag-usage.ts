@@ -64,7 +64,7 @@ export function createFlagUsageRefresher(options: FlagUsageRefresherOptions) {
   const known = new Map<number, KnownProject>()
 
   /** Runs one round. @returns whether all counts are cached. @throws PortError; failed counts remain due. */
-  async function keepNow(signal?: AbortSignal): Promise<boolean> {
+  async function refreshNow(signal?: AbortSignal): Promise<boolean> {
     const turn = { endMs: performance.now() + roundMs, signal }
     const ids = await projects.listProjectIds()
     for (const id of known.keys()) if (!ids.includes(id)) known.delete(id)
@@ -144,9 +144,9 @@ export function createFlagUsageRefresher(options: FlagUsageRefresherOptions) {
   }
 
   return {
-    keepNow,
+    refreshNow,
     run: (signal: AbortSignal) =>
-      runPeriodically(async stop => void (await keepNow(stop)), {
+      runPeriodically(async stop => void (await refreshNow(stop)), {
         ...{ everyMs: refreshFlagUsageEveryMs, what: 'precomputing flag usage' },
         ...{ mayRun: options.mayRun, logger, signal },
       }),

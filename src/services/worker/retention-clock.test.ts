@@ -44,10 +44,10 @@ describe('the retention clock', () => {
   it('is 0 before its first update, then follows the wall clock, and is saved periodically', async () => {
     const { retentionClock, saved, pass } = world()
     assert.equal(retentionClock.nowMs(), 0)
-    await retentionClock.lookNow()
+    await retentionClock.checkNow()
     for (let look = 0; look < 119; look++) {
       pass(10_000)
-      await retentionClock.lookNow()
+      await retentionClock.checkNow()
     }
     assert.equal(retentionClock.nowMs(), startMs + 1_190_000)
     assert.equal(saved.count, 20)
@@ -55,16 +55,16 @@ describe('the retention clock', () => {
 
   it('stops and warns once if the wall clock jumps ahead, but at once follows a wall clock that jumps back', async () => {
     const { retentionClock, lines, clock, pass, saved } = world()
-    await retentionClock.lookNow()
+    await retentionClock.checkNow()
     clock.advance(31 * dayMs)
-    for (const _ of [1, 2]) await retentionClock.lookNow()
+    for (const _ of [1, 2]) await retentionClock.checkNow()
     assert.deepEqual([retentionClock.nowMs(), retentionClock.isTrusted()], [startMs, false])
     assert.deepEqual(saved.time, { atMs: startMs, aheadMs: 31 * dayMs, stoodMs: 0 })
     clock.advance(-41 * dayMs)
     assert.equal(retentionClock.nowMs(), startMs - 10 * dayMs)
     clock.advance(10 * dayMs)
     pass(10_000)
-    await retentionClock.lookNow()
+    await retentionClock.checkNow()
     assert.deepEqual([retentionClock.nowMs(), retentionClock.isTrusted()], [startMs + 10_000, true])
     assert.deepEqual(
       lines.map(line => (JSON.parse(line) as { msg: string }).msg.split(':')[0]),
@@ -74,7 +74,7 @@ describe('the retention clock', () => {
 
   it('is 0 and logs nothing at the first update of a new instance', async () => {
     const { retentionClock, lines } = world(null)
-    await retentionClock.lookNow()
+    await retentionClock.checkNow()
     assert.deepEqual([retentionClock.nowMs(), retentionClock.isTrusted(), lines], [0, false, []])
   })
 
@@ -83,7 +83,7 @@ describe('the retention clock', () => {
     for (let run = 0; run < 220; run++) {
       const retentionClock = newClock()
       for (let look = 0; look < 45; look++) {
-        await retentionClock.lookNow()
+        await retentionClock.checkNow()
         pass(10_000)
       }
       // Off for an hour and a half.
@@ -94,14 +94,14 @@ describe('the retention clock', () => {
 
   it('is 0 while another worker deletes expired data, and then continues from the time saved by that worker', async () => {
     const { retentionClock, setMayRun, saved, clock } = world()
-    await retentionClock.lookNow()
+    await retentionClock.checkNow()
     setMayRun(false)
-    await retentionClock.lookNow()
+    await retentionClock.checkNow()
     assert.equal(retentionClock.nowMs(), 0)
     clock.advance(5 * dayMs)
     saved.time = { atMs: clock.nowMs() - 1_000, aheadMs: 0, stoodMs: 0 }
     setMayRun(true)
-    await retentionClock.lookNow()
+    await retentionClock.checkNow()
     assert.equal(retentionClock.nowMs(), clock.nowMs())
   })
 })

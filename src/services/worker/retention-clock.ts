@@ -27,7 +27,7 @@ export function createRetentionClock(options: {
   let savedAtMs = Number.NEGATIVE_INFINITY
 
   /** Reads the wall clock, and updates and saves the trusted time. @throws PortError */
-  async function lookNow(): Promise<void> {
+  async function checkNow(): Promise<void> {
     if (mayRun !== undefined && !(await mayRun())) {
       looked = null
       return
@@ -60,7 +60,7 @@ export function createRetentionClock(options: {
     nowMs: () => (looked === null ? 0 : Math.min(looked.time.atMs, clock.nowMs())),
     /** Whether the wall clock shows the expected time. False until the first look. */
     isTrusted: () => looked !== null && isTimeTrusted(looked.time),
-    lookNow,
-    run: (signal: AbortSignal) => runPeriodically(lookNow, { everyMs, what: 'checking the clock', logger, signal }),
+    checkNow,
+    run: (signal: AbortSignal) => runPeriodically(checkNow, { everyMs, what: 'checking the clock', logger, signal }),
   }
 }

@@ -19,13 +19,13 @@ const cellCharsMax = 500
 const cutMark = '...truncated'
 const nullMark = '(null)'
 
-/** Lines of a table: cells between `|`. Long objects and lists, also those in texts, are truncated if `isCut`. */
+/** Lines of a table: cells between `|`. Long objects and lists, also those in texts, are truncated if `truncatesValues`. */
 export class TableLines {
-  readonly #isCut: boolean
+  readonly #truncatesValues: boolean
   #cutCount = 0
 
-  constructor({ isCut }: { readonly isCut: boolean }) {
-    this.#isCut = isCut
+  constructor({ truncatesValues }: { readonly truncatesValues: boolean }) {
+    this.#truncatesValues = truncatesValues
   }
 
   /** How many cells were truncated. */
@@ -41,7 +41,7 @@ export class TableLines {
   #cell(value: JsonValue): string {
     if (value === null) return nullMark
     const text = typeof value === 'string' ? value : JSON.stringify(value)
-    if (this.#isCut && text.length > cellCharsMax && /^[[{]/.test(text)) {
+    if (this.#truncatesValues && text.length > cellCharsMax && /^[[{]/.test(text)) {
       this.#cutCount++
       return quoteText(`${text.slice(0, cellCharsMax).toWellFormed()}${cutMark}`)
     }

@@ -38,14 +38,14 @@ function encodeLiveEvent(event: CapturedEvent, stream: LogStream, offset: number
   }
   const parts = { properties: event.propertiesJson, $set: event.setJson, $set_once: event.setOnceJson }
   let data = JSON.stringify(head).slice(0, -1)
-  let isCut = false
+  let isTruncated = false
   for (const [name, json] of Object.entries(parts)) {
     if (json === null) continue
     const kept = truncateToFirstMembers(json, liveTextMax.properties)
-    isCut ||= kept.length < json.length
+    isTruncated ||= kept.length < json.length
     data += `,"${name}":${kept}`
   }
-  return encodeMessage('event', `${data}${isCut ? ',"cut":true' : ''}}`, encodeId(stream, offset))
+  return encodeMessage('event', `${data}${isTruncated ? ',"cut":true' : ''}}`, encodeId(stream, offset))
 }
 
 function encodeLiveReject(reject: CapturedReject, stream: LogStream, offset: number): Uint8Array {

@@ -143,7 +143,7 @@ export function encodeRejectedEvent(rejected: RejectedEventToEncode): RejectedEv
     received_at: formatInstant(rejected.receivedAtMs),
     body: rejected.body,
     body_kind: rejected.source?.kind ?? null,
-    body_cut: rejected.source?.isCut ?? isProbablyTruncated(rejected.body),
+    body_cut: rejected.source?.isTruncated ?? isProbablyTruncated(rejected.body),
     replayed_at: rejected.replayedAtMs === null ? null : formatInstant(rejected.replayedAtMs),
   }
 }

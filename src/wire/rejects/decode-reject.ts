@@ -40,7 +40,7 @@ const placeholderKey = 'replay'
 export function decodeReject(reject: RejectedEvent, itemised: boolean): DecodedReject {
   const { source, body } = reject
   if (source === null || source.kind === null || body === '') return { kind: 'unreadable', reason: 'body_unknown' }
-  if (source.isCut) return { kind: 'unreadable', reason: 'body_cut' }
+  if (source.isTruncated) return { kind: 'unreadable', reason: 'body_cut' }
   if (source.v1 !== undefined) return decodeV1Reject(reject, source, source.v1, itemised)
   if (source.kind === 'request') return decodeRequest(body, source, itemised)
   const decoded = decodeItem(body, source)

@@ -139,7 +139,7 @@ export function jobLifeContract(engine: string, open: OpenSqlState): void {
       await world.management.saveTrustedTime(believed)
       const retentionClock = createRetentionClock({ ...options, logger: createSilentLogger() })
       world.clock.advance(31 * day)
-      await retentionClock.lookNow()
+      await retentionClock.checkNow()
       await world.work({ retentionClock }).workNow(new AbortController().signal)
       world.clock.advance(-31 * day)
       await world.discard(job)

@@ -31,10 +31,10 @@ export function seenPersonsContract(engine: string, open: OpenSqlState, numRuns:
           const seen: PersonInCohorts[] = []
           for (let belowId: number | null | undefined; belowId !== null; ) {
             const page = { ...(belowId !== undefined && { belowId }), limit: 2 }
-            const { results, nextBehindId } = await listPersonsWithJob({ management }, project, job, page, [])
-            assert.ok(nextBehindId === null || nextBehindId < (belowId ?? Number.POSITIVE_INFINITY))
+            const { results, continueAfterId } = await listPersonsWithJob({ management }, project, job, page, [])
+            assert.ok(continueAfterId === null || continueAfterId < (belowId ?? Number.POSITIVE_INFINITY))
             seen.push(...results)
-            belowId = nextBehindId
+            belowId = continueAfterId
           }
           const order = seen.map(({ id }) => id)
           assert.deepEqual(

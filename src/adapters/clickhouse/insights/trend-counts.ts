@@ -81,10 +81,10 @@ async function countIn(
     ? rankBreakdownValues(query, all.cells, breakdown.limit)
     : await readTop(client, query, source, signal)
   const shown = new Set([...ranked, createEmptyValue(query)].map(value => JSON.stringify(value)))
-  const isCut = !all.isWhole || all.cells.some(({ value }) => !shown.has(JSON.stringify(value)))
+  const isTruncated = !all.isWhole || all.cells.some(({ value }) => !shown.has(JSON.stringify(value)))
   // Values outside the ranking share one line. If their figures cannot be added, such as persons or percentiles, query
   // again.
-  if (!isCut || (all.isWhole && isAdditiveMath(math))) return buildTrendLines(query, all.cells, ranked)
+  if (!isTruncated || (all.isWhole && isAdditiveMath(math))) return buildTrendLines(query, all.cells, ranked)
   const { cells } = await read(ranked)
   return buildTrendLines(query, cells, ranked)
 }

@@ -102,8 +102,8 @@ async function readPage(
   const { results, hasMore } = await addStaticCohorts(db, page, ofCohortIds)
   // A page may be empty although more follow: its persons may have been erased or merged between the two statements that
   // read it.
-  const nextBehindId = hasMore ? (results.at(-1)?.id ?? behind.id ?? lastId) : lastId
-  return { results, hasMore: nextBehindId !== null, nextBehindId }
+  const continueAfterId = hasMore ? (results.at(-1)?.id ?? behind.id ?? lastId) : lastId
+  return { results, hasMore: continueAfterId !== null, continueAfterId }
 }
 
 /** Whether the filters require reading each person's texts. */
@@ -130,10 +130,10 @@ async function countPassedOver(
   db: Kysely<StateSchema>,
   projectId: number,
   behind: PersonPageStart,
-  { results, nextBehindId }: SearchedPersons,
+  { results, continueAfterId }: SearchedPersons,
 ): Promise<number> {
   let passed = selectMatchingPersons(db, projectId, {}, behind)
-  if (nextBehindId !== null) passed = passed.where('person.id', '<=', nextBehindId)
+  if (continueAfterId !== null) passed = passed.where('person.id', '<=', continueAfterId)
   // The difference may be negative, since some of the page's persons may have been erased or merged after the page was
   // read.
   return Math.max(0, (await countRows(passed.clearSelect())) - results.length)

@@ -213,7 +213,7 @@ async function recordErasedPast(
 }
 
 /**
- * Removes the persons from requests to repair persons and from the reports of such requests, and deletes the cuts that
+ * Removes the persons from requests to repair persons and from the reports of such requests, and deletes the splits that
  * splits left for their distinct ids.
  */
 async function removeFromRepairs(

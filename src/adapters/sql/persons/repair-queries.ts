@@ -1,4 +1,4 @@
-// Requests to rebuild or split persons, and the cuts that splits leave.
+// Requests to rebuild or split persons, and the splits that were made.
 
 import { type Kysely, type Selectable, sql } from 'kysely'
 import type { Change } from '#core/author.ts'
@@ -100,9 +100,9 @@ export function createRepairQueries(db: Kysely<StateSchema>): PersonRepairStore 
       }),
 
     async listSplitIds(projectId, distinctIds) {
-      const cuts = db.selectFrom('person_cut').selectAll().where('project_id', '=', projectId)
+      const splits = db.selectFrom('person_cut').selectAll().where('project_id', '=', projectId)
       const found = await readInSlices(distinctIds.map(toStorableText), some =>
-        cuts.where('distinct_id', 'in', some).execute(),
+        splits.where('distinct_id', 'in', some).execute(),
       )
       return found.map(row => ({
         projectId: Number(row.project_id),

@@ -132,8 +132,8 @@ export function buildInsertStatements(insert: BuildInsert) {
       'project_id bigint, group_type_index int, group_key text, group_properties text, property_marks text, created_at bigint, version bigint',
       'ON CONFLICT (project_id, group_type_index, group_key) DO NOTHING',
     ),
-    /** Each cut replaces an earlier cut of the same distinct id. */
-    cuts: insert(
+    /** Each split replaces an earlier split of the same distinct id. */
+    splits: insert(
       'person_cut',
       'project_id bigint, distinct_id text, person_uuid text, created_at bigint, cut_at bigint',
       `ON CONFLICT (project_id, distinct_id) DO UPDATE

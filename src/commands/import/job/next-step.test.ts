@@ -20,14 +20,14 @@ const inService = (state: string): ServiceAnswer => ({
 const silent: ServiceAnswer = { id: '7', unknownBecause: 'away' }
 const verified: NextStepState = { ...approved, sent }
 const differing: NextStepState = { ...approved, sent: { ...sent, verification: { ok: false } as Verification } }
-const rejecting = (at: string) => ({ command: `pennon import rejects ${at} --group`, wayOut: 'mend' })
+const rejecting = (at: string) => ({ command: `pennon import rejects ${at} --group`, remedy: 'mend' })
 const ended = (how: 'publish' | 'discard', isDone: boolean): NextStepState => ({
   ...verified,
   ending: { serviceJobId: '7', how, isDone },
 })
 
 describe('the next step of an import', () => {
-  const cases: readonly (readonly [what: string, standing: NextStepState, service: ServiceAnswer, command: string])[] =
+  const cases: readonly (readonly [what: string, jobState: NextStepState, service: ServiceAnswer, command: string])[] =
     [
       ['after planning', fresh, null, 'run it'],
       ['after a rehearsal', rehearsed, null, 'run it --yes 0123456789ab'],
@@ -57,9 +57,9 @@ describe('the next step of an import', () => {
       ['once discarded', verified, inService('discarded'), 'plan ANOTHER-FOLDER'],
       ['after a failure', verified, inService('failed'), 'discard it'],
     ]
-  for (const [what, standing, service, command] of cases)
+  for (const [what, jobState, service, command] of cases)
     it(`${what}: pennon import ${command}`, () => {
-      assert.equal(findNextStep('it', standing, service).command, `pennon import ${command}`)
+      assert.equal(findNextStep('it', jobState, service).command, `pennon import ${command}`)
     })
 
   it('for a changed file is to restore the file, which no command can do', () => {
@@ -71,7 +71,7 @@ describe('the next step of an import', () => {
   it('is the remedy, as a command or a sentence, if running again would only stop for the same reason', () => {
     const zone = { command: 'pennon import run FOLDER --source-timezone ZONE', why: 'ZONE is that of the project' }
     const key = { command: null, why: 'set another key, then pennon import run FOLDER' }
-    const at = (standing: NextStepState) => formatNextStep(findNextStep("ada's", standing, null))
+    const at = (jobState: NextStepState) => formatNextStep(findNextStep("ada's", jobState, null))
     assert.equal(
       at({ ...fresh, remedy: zone }),
       "Next: pennon import run 'ada'\\''s' --source-timezone ZONE (ZONE is that of the project)",

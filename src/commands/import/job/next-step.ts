@@ -26,7 +26,7 @@ export interface NextStepState {
   /** Whether a run would ask somebody to approve the job, so that no command needs the hash. */
   readonly isAttended: boolean
   /** What prevents an approval; null if nothing does. @param at the folder, quoted for a shell. */
-  readonly stopAt: (at: string) => Pick<RehearsalStop, 'command' | 'wayOut'> | null
+  readonly stopAt: (at: string) => Pick<RehearsalStop, 'command' | 'remedy'> | null
   /** Descriptions of what changed since the approval; null without an approval. */
   readonly changed: readonly string[] | null
   readonly sent: Pick<SentSummary, 'isAll' | 'verification'> | null
@@ -64,7 +64,7 @@ export async function readJobProgress({ folder, plan }: JobOfFolder) {
   const progress = folder.readJson(progressFile, progressSchema)
   // A stop before the plan's last change does not count: with the changed or approved plan, the next run may succeed.
   const isStopped = progress?.state === 'stopped' && progress.updatedAt >= plan.createdAt
-  const standing = {
+  const jobState = {
     ...{ isRehearsed, sent, stopAt, changedFile },
     hasTarget: plan.target !== null,
     approvalSha256: isToApprove ? createApproval({ plan, manifest }, '').sha256 : null,
@@ -73,16 +73,16 @@ export async function readJobProgress({ folder, plan }: JobOfFolder) {
     remedy: isStopped && progress.updatedAt >= (approval?.approvedAt ?? '') ? (progress.wayOut ?? null) : null,
     ending: ending?.serviceJobId === readServiceJob(folder)?.id ? ending : null,
   } satisfies NextStepState
-  return { ...standing, manifest, report, progress, approvedAt: approval?.approvedAt ?? null }
+  return { ...jobState, manifest, report, progress, approvedAt: approval?.approvedAt ?? null }
 }
 
 /** @param path the path of the job's folder as the user wrote it. */
-export function findNextStep(path: string, standing: NextStepState, service: ServiceAnswer): NextStep {
+export function findNextStep(path: string, jobState: NextStepState, service: ServiceAnswer): NextStep {
   const at = quotePath(path)
   const next =
-    findStepAfterSending(at, service, standing.ending) ??
-    (standing.sent?.isAll === true ? findStepAfterSent(at, standing.sent, service) : findStepBeforeSent(at, standing))
-  const { remedy } = standing
+    findStepAfterSending(at, service, jobState.ending) ??
+    (jobState.sent?.isAll === true ? findStepAfterSent(at, jobState.sent, service) : findStepBeforeSent(at, jobState))
+  const { remedy } = jobState
   if (remedy === null || next.command !== `pennon import run ${at}`) return next
   const withFolderName = (text: string) => text.replaceAll('FOLDER', () => at)
   return { command: remedy.command === null ? null : withFolderName(remedy.command), why: withFolderName(remedy.why) }
@@ -143,7 +143,7 @@ function findStepBeforeSent(
     }
   if (!isRehearsed) return createStep(`run ${at}`, 'rehearse it; nothing is sent')
   const stop = stopAt(at)
-  if (stop !== null) return { command: stop.command, why: stop.wayOut }
+  if (stop !== null) return { command: stop.command, why: stop.remedy }
   if (!hasTarget) return createStep(`plan ${at} … --project-key phc_…`, 'the plan has no target project')
   if (changed?.length === 0) return createStep(`run ${at}`, sent === null ? 'sends it' : 'send the rest')
   const yes = isAttended ? '' : ` --yes ${approvalSha256?.slice(0, hashDigits)}`

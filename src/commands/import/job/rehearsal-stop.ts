@@ -17,7 +17,7 @@ export interface RehearsalStop {
   /** What is wrong, in whole sentences. */
   readonly problem: string
   /** What to do, without a full stop. */
-  readonly wayOut: string
+  readonly remedy: string
   /** The command that comes next. */
   readonly command: string
 }
@@ -34,14 +34,14 @@ export function findRehearsalStop(
     return {
       code: 'damaged_files',
       problem: truncateList(damagedFiles.map(describeDamage), 3).join(' '),
-      wayOut: `Download ${damagedFiles.length === 1 ? 'it' : 'them'} again and plan again: ${plan}; or import the readable part: pennon import run ${at} --allow-damaged-files`,
+      remedy: `Download ${damagedFiles.length === 1 ? 'it' : 'them'} again and plan again: ${plan}; or import the readable part: pennon import run ${at} --allow-damaged-files`,
       command: plan,
     }
   if (!balance.isBalanced)
     return {
       code: 'unbalanced',
       problem: 'The counts of the rehearsal do not add up, so it cannot be approved.',
-      wayOut: 'Please report this as a bug in Pennon',
+      remedy: 'Please report this as a bug in Pennon',
       command: `pennon import report ${at}`,
     }
   const rejects = `pennon import rejects ${at} --group`
@@ -55,7 +55,7 @@ export function findRehearsalStop(
     return {
       code: read === 0 ? 'no_records' : 'no_events',
       problem: `No event comes from the ${formatCount(read, 'record')} (${formatCount(rejected, 'is', 'are')} rejected), so there is nothing to send.${top}${skips.map(describeSkip).join('')}${other}`,
-      wayOut: rejected === 0 ? `Plan again with other files: ${plan}` : mend,
+      remedy: rejected === 0 ? `Plan again with other files: ${plan}` : mend,
       command: rejected === 0 ? `pennon import report ${at}` : rejects,
     }
   const old = explainAgeRefusal(targetAnswer, { days, acceptsOld: limits.acceptsOld === true })
@@ -63,7 +63,7 @@ export function findRehearsalStop(
     return {
       code: 'drops_old_events',
       problem: old,
-      wayOut: formatOldEventsRemedy(at),
+      remedy: formatOldEventsRemedy(at),
       command: formatAcceptOldCommand(at),
     }
   const held = heldByRejects ?? rejected
@@ -73,7 +73,7 @@ export function findRehearsalStop(
   return {
     code: 'too_many_rejects',
     problem: `${describeRejectShare(held / all, limits.maxRejectShare, heldByRejects)}${top}${other}`,
-    wayOut: `${mend}, or allow more: ${allow}`,
+    remedy: `${mend}, or allow more: ${allow}`,
     command: rejects,
   }
 }
@@ -96,7 +96,7 @@ function describeSkip({ reason, count, fix }: ReasonCount): string {
 }
 
 /** Formats problem and remedy together, for output that does not end with the next command. */
-export function formatRehearsalStop({ code, problem, wayOut, command }: RehearsalStop): string {
+export function formatRehearsalStop({ code, problem, remedy, command }: RehearsalStop): string {
   const isToSee = code === 'unbalanced' || code === 'no_events' || code === 'too_many_rejects'
-  return `${problem} ${isToSee ? `See what is wrong: ${command}. ` : ''}${wayOut}`
+  return `${problem} ${isToSee ? `See what is wrong: ${command}. ` : ''}${remedy}`
 }

@@ -53,19 +53,19 @@ export async function approveJob(
       `--yes ${yes} is for other files, options, limits or another target than the import has now, which is ${digits}. Read the report (pennon import report ${at}), then approve it: pennon import run ${at} --yes ${digits}`,
     )
   if (isApproved) return { overlapOk }
-  const standing = await readJobProgress(job)
-  if (earlier !== null && standing.ending !== null)
+  const jobState = await readJobProgress(job)
+  if (earlier !== null && jobState.ending !== null)
     refuse(
-      `it was approved at ${earlier.approvedAt} and has been ${standing.ending.how}ed since, so there is nothing to approve. To see its state: pennon import status ${at}`,
+      `it was approved at ${earlier.approvedAt} and has been ${jobState.ending.how}ed since, so there is nothing to approve. To see its state: pennon import status ${at}`,
     )
-  const report = standing.report!
-  const isAllowed = standing.approvalSha256 !== null
+  const report = jobState.report!
+  const isAllowed = jobState.approvalSha256 !== null
   const isAsked = isAllowed && yes === undefined && !json && canAskQuestions()
   const changed = changes.length === 0 ? null : `${changes.join(' and ')} changed since the approval.`
-  const next = formatNextStep(findNextStep(path, standing, null))
+  const next = formatNextStep(findNextStep(path, jobState, null))
   const isLast = !isAsked && !(isAllowed && yes !== undefined)
   if (json) {
-    if (isLast) printJson({ ...report, sent: null, approvalSha256: standing.approvalSha256 })
+    if (isLast) printJson({ ...report, sent: null, approvalSha256: jobState.approvalSha256 })
   } else
     printLines([
       ...(isAsked ? describeJob(report) : []),

@@ -29,12 +29,12 @@ export interface History {
   /** Whether persons or groups are rebuilt; the history is complete for the chosen kind only. */
   readonly of: 'persons' | 'groups'
   readonly items: readonly HistoryItem[]
-  /** The splits of the persons' distinct ids; each is called a cut. */
-  readonly cuts?: readonly SplitDistinctId[]
+  /** The splits of the persons' distinct ids. */
+  readonly splits?: readonly SplitDistinctId[]
 }
 
-/** A cut (the split of a distinct id) comes before the events of the same millisecond. */
-type Step = HistoryItem | { readonly atMs: number; readonly cut: SplitDistinctId }
+/** A split of a distinct id comes before the events of the same millisecond. */
+type Step = HistoryItem | { readonly atMs: number; readonly split: SplitDistinctId }
 
 /** @returns the persons or groups that the events make. */
 export function foldHistory(history: History): ProjectState {
@@ -50,7 +50,7 @@ export function foldHistoryWithAndWithoutJob(
   importJobId: number,
 ): { with: ProjectState; without: ProjectState } {
   const isOfJob = (step: Step) =>
-    !('cut' in step) && (step.job === null ? step.event.importJobId : step.job.id) === importJobId
+    !('split' in step) && (step.job === null ? step.event.importJobId : step.job.id) === importJobId
   const fold = new Fold(history)
   const { steps } = fold
   const found = steps.findIndex(isOfJob)
@@ -68,48 +68,48 @@ export function foldHistoryWithAndWithoutJob(
 class Fold {
   readonly steps: readonly Step[]
   readonly #history: History
-  readonly #cutAtMs: ReadonlyMap<string, number>
+  readonly #splitAtMs: ReadonlyMap<string, number>
 
   constructor(history: History) {
-    const { items, cuts = [] } = history
+    const { items, splits = [] } = history
     this.#history = history
-    this.#cutAtMs = new Map(cuts.map(({ distinctId, atMs }) => [distinctId, atMs]))
-    const cutSteps = cuts.map(cut => ({ atMs: cut.atMs, cut }))
-    this.steps = cuts.length === 0 ? items : [...cutSteps, ...items].sort((a, b) => a.atMs - b.atMs)
+    this.#splitAtMs = new Map(splits.map(({ distinctId, atMs }) => [distinctId, atMs]))
+    const splitSteps = splits.map(split => ({ atMs: split.atMs, split }))
+    this.steps = splits.length === 0 ? items : [...splitSteps, ...items].sort((a, b) => a.atMs - b.atMs)
   }
 
   open(): ProjectState {
-    const { project, groupTypes, cuts = [] } = this.#history
+    const { project, groupTypes, splits = [] } = this.#history
     const state = new ProjectState(project)
     for (const type of groupTypes) state.loadGroupType(type)
-    for (const { distinctId, personUuid } of cuts) state.replaceUuid(distinctId, personUuid)
+    for (const { distinctId, personUuid } of splits) state.replaceUuid(distinctId, personUuid)
     return state
   }
 
   apply(state: ProjectState, step: Step): void {
-    if ('cut' in step) {
-      applyCut(state, step.cut)
+    if ('split' in step) {
+      applySplit(state, step.split)
       return
     }
-    const isCut = (distinctId: string, otherId: string) => this.#isCut([distinctId, otherId], step.atMs)
+    const isSplit = (distinctId: string, otherId: string) => this.#isSplit([distinctId, otherId], step.atMs)
     const applyEvent = this.#history.of === 'persons' ? applyToPerson : applyToGroup
-    if (step.job === null) applyEvent(state, step.event, isCut(step.event.distinctId, step.event.linkedId))
+    if (step.job === null) applyEvent(state, step.event, isSplit(step.event.distinctId, step.event.linkedId))
     else {
       const staging = new ProjectState(state.project, { id: toStagingProjectId(step.job.id), of: state })
       for (const event of step.events) applyEvent(staging, event, false)
-      publish(state, staging, step.job, isCut)
+      publish(state, staging, step.job, isSplit)
     }
   }
 
   /** Whether a link between the ids at this time is skipped, as if refused, because an id is split off later. */
-  #isCut(ids: readonly [string, string], atMs: number): boolean {
-    const isCutLater = (id: string) => (this.#cutAtMs.get(id) ?? Number.NEGATIVE_INFINITY) > atMs
-    return ids[0] !== ids[1] && ids.some(isCutLater) && !ids.some(isIllegalDistinctId)
+  #isSplit(ids: readonly [string, string], atMs: number): boolean {
+    const isSplitLater = (id: string) => (this.#splitAtMs.get(id) ?? Number.NEGATIVE_INFINITY) > atMs
+    return ids[0] !== ids[1] && ids.some(isSplitLater) && !ids.some(isIllegalDistinctId)
   }
 }
 
 /** A distinct id that was split off has a separate person from its first event on, at the latest from the split on. */
-function applyCut(state: ProjectState, { distinctId, personUuid, createdAtMs }: SplitDistinctId): void {
+function applySplit(state: ProjectState, { distinctId, personUuid, createdAtMs }: SplitDistinctId): void {
   if (state.mappings.has(distinctId)) return
   const person = state.createPerson(personUuid, emptyProfile, createdAtMs, false)
   state.attach(distinctId, person, state.versionFor(distinctId, personUuid))
@@ -120,12 +120,12 @@ function publish(
   state: ProjectState,
   staging: ProjectState,
   { id, options }: NonNullable<HistoryItem['job']>,
-  isCut: (distinctId: string, otherId: string) => boolean,
+  isSplit: (distinctId: string, otherId: string) => boolean,
 ): void {
   const links = staging.links
     .map(link => ({ ...link, importJobId: id }))
     .sort((a, b) => a.timestampMs - b.timestampMs || (a.uuid < b.uuid ? -1 : 1))
-  applyImportLinks(state, links, [], ({ distinctId, otherId }) => isCut(distinctId, otherId))
+  applyImportLinks(state, links, [], ({ distinctId, otherId }) => isSplit(distinctId, otherId))
   const distinctIds = [...staging.mappings.keys()].sort()
   const staged = distinctIds.map(distinctId => [distinctId, staging.findPerson(distinctId)!] as const)
   mergeStagedPersons(state, staged, options, [])
@@ -136,7 +136,7 @@ function publish(
 }
 
 /** Applies an event to its person as `apply-event.ts` does, using only the fields that its row has kept. */
-function applyToPerson(state: ProjectState, row: ParsedHistoricEvent, isCut: boolean): void {
+function applyToPerson(state: ProjectState, row: ParsedHistoricEvent, isSplit: boolean): void {
   const { distinctId, linkedId, event, timestampMs, uuid, importJobId, historicalMigration: historical, changes } = row
   if (!hasProfile(row)) {
     if (state.findPerson(distinctId) === undefined) state.rememberPersonless(distinctId)
@@ -152,7 +152,7 @@ function applyToPerson(state: ProjectState, row: ParsedHistoricEvent, isCut: boo
     writesKnownPersons: event !== '$exception' || historical,
     writesFilteredKeys: event === '$set' || mergeEventNames.has(event),
   }
-  const applyEvent = isCut ? applyEventWithoutLink : applyPersonEvent
+  const applyEvent = isSplit ? applyEventWithoutLink : applyPersonEvent
   applyEvent(state, { ...update, timestampMs, uuid, importJobId, historical }, ignoreWarning)
 }
 

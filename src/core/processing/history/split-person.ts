@@ -15,14 +15,14 @@ export interface SplitBatch extends JobBatch {
   /** The events of the person's distinct ids and of the ids linked with them, and the earlier splits of these ids. */
   readonly history: History
   /** One entry for each of the person's distinct ids; the main id keeps the person's uuid. */
-  readonly cuts: readonly SplitDistinctId[]
+  readonly splits: readonly SplitDistinctId[]
 }
 
 /** Values of the person that its events do not explain stay with the main distinct id. */
-export function splitPerson({ person, history, cuts, ...batch }: SplitBatch): PublishedBatch {
-  const ids = cuts.map(({ distinctId }) => distinctId)
-  const others = (history.cuts ?? []).filter(({ distinctId }) => !ids.includes(distinctId))
-  const wanted = pickIds(foldHistory({ ...history, cuts: [...others, ...cuts] }), ids)
+export function splitPerson({ person, history, splits, ...batch }: SplitBatch): PublishedBatch {
+  const ids = splits.map(({ distinctId }) => distinctId)
+  const others = (history.splits ?? []).filter(({ distinctId }) => !ids.includes(distinctId))
+  const wanted = pickIds(foldHistory({ ...history, splits: [...others, ...splits] }), ids)
   const folded = pickIds(foldHistory(history), ids)
   const foldedUuids = new Set(ids.map(id => folded.mappings.get(id)?.person.uuid))
   const isExplained = foldedUuids.size === 1 && !foldedUuids.has(undefined)
@@ -32,7 +32,7 @@ export function splitPerson({ person, history, cuts, ...batch }: SplitBatch): Pu
   // The version is raised, so that a chunk that has loaded the person with all of its ids conflicts.
   const row = { row: { ...person, version: person.version + 1 }, loadedVersion: person.version }
   const persons = isWritten ? changes.persons : [...changes.persons, row]
-  return { overrides, changes: { ...changes, persons, cuts } }
+  return { overrides, changes: { ...changes, persons, splits } }
 }
 
 function pickIds(state: ProjectState, ids: readonly string[]): ProjectState {

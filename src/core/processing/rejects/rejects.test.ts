@@ -13,7 +13,7 @@ import { createRejectFromDamage, createRejectFromEvent } from './rejects.ts'
 
 const source: RejectSource = {
   kind: 'request',
-  isCut: false,
+  isTruncated: false,
   protocol: 'v0',
   engage: false,
   ip: '203.0.113.7',
@@ -49,10 +49,10 @@ describe('the reject of an accepted event', () => {
         'row_refused',
         '',
       )
-      assert.ok(source!.isCut && !body.includes('\ufffd'))
+      assert.ok(source!.isTruncated && !body.includes('\ufffd'))
     }
     const short = createRejectFromEvent({ stream: 'main', offset: 1 }, aCapturedEvent(1), 'row_refused', '')
-    assert.equal(short.source!.isCut, false)
+    assert.equal(short.source!.isTruncated, false)
   })
 })
 
@@ -83,7 +83,7 @@ describe('the source of a reject', () => {
   it('is null if its text was not written by encodeRejectSource', () => {
     for (const text of ['', '{', 'null', '[]', '7', '{}', '{"kind":"other"}', '{"kind":"request"'])
       assert.equal(decodeRejectSource(text), null, text)
-    for (const each of [source, { ...source, kind: null, isCut: true }])
+    for (const each of [source, { ...source, kind: null, isTruncated: true }])
       assert.deepEqual(decodeRejectSource(encodeRejectSource(each)), each)
   })
 })

@@ -156,7 +156,7 @@ async function listPersons(
         job === null
           ? await deps.management.listPersonsBelow(project.id, page, cohortIds)
           : await listPersonsWithJob(deps, project, job, page, cohortIds)
-      return { ...found, nextAfter: found.nextBehindId }
+      return { ...found, nextAfter: found.continueAfterId }
     },
     encode: encodePerson,
   }

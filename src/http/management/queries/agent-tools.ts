@@ -58,7 +58,7 @@ export function agentToolsRoutes(deps: ManagementDeps): ManagementRoute[] {
         for (const name of ['connectionId', 'sendRawQuery'] as const)
           if (args[name] != null && args[name] !== false)
             return answerToolCall(async () => refusal(createInvalidInputError(`args.${name}`, noSources)))
-        const { query: sql, truncate: isCut = true } = args
+        const { query: sql, truncate: truncatesValues = true } = args
         return answerToolCall(async () => {
           const complete = await isCertainlyCaughtUp(deps, project.id)
           const ran = await runHogQL(
@@ -67,7 +67,7 @@ export function agentToolsRoutes(deps: ManagementDeps): ManagementRoute[] {
             signal,
           )
           return ran.ok
-            ? answerTable(ran.value, { sql, isCut, complete })
+            ? answerTable(ran.value, { sql, truncatesValues, complete })
             : refusal(toSqlWireError(ran.error, sql, 'args.query'))
         })
       },
@@ -102,10 +102,14 @@ const rowTooLarge = wireError(
 
 async function answerTable(
   { columns, rows, rowCountMax, hasMore }: SqlRows,
-  { sql, isCut, complete }: { readonly sql: string; readonly isCut: boolean; readonly complete: boolean },
+  {
+    sql,
+    truncatesValues,
+    complete,
+  }: { readonly sql: string; readonly truncatesValues: boolean; readonly complete: boolean },
 ): Promise<Answer> {
   if (rows.some(row => row.length > rowCharsMax)) return refusal(rowTooLarge)
-  const table = new TableLines({ isCut })
+  const table = new TableLines({ truncatesValues })
   // Escaped line by line, since an answer may have 32 MB.
   const escapeLine = (line: string) => JSON.stringify(line).slice(1, -1)
   const lines = await runInSlices(
