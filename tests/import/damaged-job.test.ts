@@ -1,5 +1,16 @@
 import assert from 'node:assert/strict'
-import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { it } from 'node:test'
 import { plannedJob } from '../support/import-command.ts'
@@ -51,6 +62,41 @@ it('commands that only report on a job print which file in the job’s folder is
   rmSync(join(commands.job, 'report.json'))
   await commands.call('run')
   assert.match((await commands.call('rejects')).stdout, /line 2: json_syntax/)
+})
+
+it('commands print in one line which file is a folder, or belongs to another user, and what to do', async t => {
+  const commands = await plannedJob(t, `${goodLine}broken\n`)
+  await commands.call('run')
+  const reject = globSync('rejects/*/*.jsonl', { cwd: commands.job })[0]!
+  // Root may read every file, unless it gives up these rights.
+  const [launcher = process.execPath, ...options] = [
+    ...(process.getuid?.() === 0 ? ['setpriv', '--bounding-set=-dac_override,-dac_read_search'] : []),
+    process.execPath,
+  ]
+  for (const [name, command] of [
+    ['lock.db', 'status'],
+    ['lock.db', 'run'],
+    ['job.db', 'run'],
+    [reject, 'rejects'],
+    ['state.db', 'status'],
+    ['plan.json', 'run'],
+    ['report.json', 'report'],
+  ] as const) {
+    const path = join(commands.job, name)
+    const bytes = readFileSync(path)
+    chmodSync(path, 0)
+    const args = [...options, '--import', './bin/preload.js', 'src/main.ts', 'import', command, commands.job]
+    const { status, stderr } = spawnSync(launcher, args, { encoding: 'utf8' })
+    assert.equal(status, 2, stderr)
+    assert.ok(stderr.endsWith('chmod u+rw, or chown\n') && stderr.includes(`pennon: ${path} cannot be used`), stderr)
+    rmSync(path)
+    mkdirSync(path)
+    const refused = refusalOf(await commands.call(command))
+    const lines = refused.split('\n').filter(line => line.startsWith(`pennon: ${path} is `))
+    assert.match(lines.join('\n'), /^\S+ \S+ is (damaged|a folder)[^.]*\. (Delete|Restore) [^\n]+$/, refused)
+    rmSync(path, { recursive: true })
+    writeFileSync(path, bytes)
+  }
 })
 
 it('every command stops, instead of sending again, if the job’s state is missing or belongs to another job', async t => {

@@ -1,7 +1,17 @@
 // `rejects/<part>.jsonl`: every record that the rehearsal rejects, with its place in the source, and the remedy.
 // Source: docs/wire/import.md §2.6.
 
-import { closeSync, createReadStream, fsyncSync, globSync, mkdirSync, renameSync, rmSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  createReadStream,
+  fsyncSync,
+  globSync,
+  mkdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
 import { dirname } from 'node:path'
 import { getOwnValue, type JsonObject, setOwnValue } from '#core/json.ts'
 import type { JobFolder } from '../job/job-folder.ts'
@@ -34,9 +44,11 @@ export const rejectLineSchema = Type.Object({
 })
 export type RejectLine = Readonly<Static<typeof rejectLineSchema>>
 
-/** The reject files with their parts, sorted by part. */
+/** The reject files with their parts, sorted by part. @throws JobStopped if one is a folder. */
 export function listRejectFiles(folder: JobFolder): readonly { readonly path: string; readonly part: string }[] {
   const names = globSync('**/*.jsonl', { cwd: folder.file('rejects') }).toSorted()
+  const other = names.find(name => statSync(folder.file('rejects', name), { throwIfNoEntry: false })?.isDirectory())
+  if (other !== undefined) throw folder.damaged(`rejects/${other}`, 'is a folder, which has to be removed')
   return names.map(name => ({ path: folder.file('rejects', name), part: name.slice(0, -'.jsonl'.length) }))
 }
 

@@ -1,6 +1,6 @@
 // How every command about a job begins, with its folder and plan, and how it ends when it cannot continue.
 
-import { existsSync, mkdirSync, statSync } from 'node:fs'
+import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { exitAfterOutput } from '#commands/client/exit-after-output.ts'
 import { refuse } from '#commands/refuse.ts'
@@ -9,7 +9,7 @@ import { type FetchedParts, fetchLockFile, readFetchedParts } from '#importer/fe
 import { jobDatabaseFile } from '#importer/job/job-database.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
-import { checkJobState } from '#importer/job/job-state.ts'
+import { checkJobState, stateFile } from '#importer/job/job-state.ts'
 import { readPlan } from '#importer/job/plan.ts'
 import { isSqliteDamage, isSqliteDiskFull, isSqliteNotWritable } from '#importer/job/sqlite-file.ts'
 import { ImportConfigError, type ImportSource } from '#importer/records/import-source.ts'
@@ -101,6 +101,7 @@ function refuseIfStopped<T>(read: () => T): T {
     return read()
   } catch (error) {
     if (error instanceof JobStopped) refuse(toPrintable(error.message))
+    refuseUnusableFile(error)
     throw error
   }
 }
@@ -137,8 +138,37 @@ function useLock<T>(folder: JobFolder, name: string, use: (path: string) => T): 
     return use(folder.file(name))
   } catch (error) {
     if (isSqliteDamage(error)) refuse(toPrintable(folder.damaged(name).message))
+    refuseUnusableFile(error, folder, name)
     if (isSqliteNotWritable(error)) refuse(describeWriteFailure(folder, error))
     throw error
+  }
+}
+
+/**
+ * Refuses if a file cannot be used because it is a folder, or belongs to another user. @param names of SQLite files that
+ * may have caused the error, since SQLite names no file.
+ */
+function refuseUnusableFile(error: unknown, folder?: JobFolder, ...names: readonly string[]): void {
+  const { code = '', path } = error as NodeJS.ErrnoException
+  const isOfSqlite = code.startsWith('SQLITE_')
+  for (const name of isOfSqlite ? names : [])
+    if (statSync(folder!.file(name), { throwIfNoEntry: false })?.isDirectory())
+      refuse(toPrintable(folder!.damaged(name, 'is a folder').message))
+  const denied = isOfSqlite ? names.map(name => folder!.file(name)).find(isAccessDenied) : path
+  if (denied !== undefined && (isOfSqlite || code === 'EACCES' || code === 'EPERM'))
+    refuse(
+      toPrintable(
+        `${denied} cannot be used by this user (permission denied). Run the command as the owner of the file, or change its permissions: chmod u+rw, or chown`,
+      ),
+    )
+}
+
+function isAccessDenied(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK)
+    return false
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EACCES'
   }
 }
 
@@ -161,6 +191,7 @@ export async function runJobOrRefuse<T>(folder: JobFolder, command: () => Promis
   } catch (error) {
     if (error instanceof ImportConfigError || error instanceof JobStopped) refuse(toPrintable(error.message))
     if (isSqliteDamage(error)) refuse(toPrintable(folder.damaged(jobDatabaseFile).message))
+    refuseUnusableFile(error, folder, jobDatabaseFile, stateFile)
     if (isSqliteNotWritable(error) || (error as NodeJS.ErrnoException).code === 'EROFS')
       refuse(describeWriteFailure(folder, error))
     if (!isDiskFull(error)) throw error
