@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { projectFlagsBytesMax } from '#core/flags/definitions/flag.ts'
 import { encodeAuthor } from '#wire/management/author.ts'
 import { fieldOf } from '../support/fields-of.ts'
 import { allScopesAuthor, startManagement } from '../support/management-api.ts'
+import { aChange, aNewFlag } from '../support/values.ts'
 
 const path = '/api/projects/1/feature_flags/'
 const groups = [{ properties: [{ key: 'plan', type: 'person', value: 'pro' }], rollout_percentage: 50 }]
@@ -308,3 +310,20 @@ interface Entry {
   readonly user: { readonly first_name: string }
   readonly detail: { readonly name: string; readonly version: number }
 }
+
+it('flags that would be too large together are refused with the remedy, however they are made', async t => {
+  const api = await startManagement(t)
+  const filters = { note: 'x'.repeat(projectFlagsBytesMax - 16 * 1024) }
+  assert.ok((await api.management.createFlag(aNewFlag({ key: 'large', filters }), aChange())).ok)
+  await api.post(path, { key: 'small' })
+  const tooLarge = {
+    groups: [{ properties: [], rollout_percentage: 0 }],
+    payloads: { true: `"${'x'.repeat(16_384)}"` },
+  }
+  const refused = [null, 'flags_too_large', 'at most 32 MiB together'] as const
+  await api.refuses('POST', path, [{ key: 'new', filters: tooLarge }, ...refused])
+  await api.refuses('PATCH', `${path}small/`, [{ filters: tooLarge }, ...refused])
+  const experiment = { name: 'E', feature_flag_key: 'of-experiment', feature_flag: { filters: tooLarge } }
+  await api.refuses('POST', '/api/projects/1/experiments/', [experiment, ...refused])
+  await api.patch(`${path}large/`, { active: false })
+})

@@ -3,8 +3,9 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { flagOverheadBytes, projectFlagsBytesMax } from '#core/flags/definitions/flag.ts'
 import { type JsonObject, parseJson } from '#core/json.ts'
-import type { NewFlag } from '#ports/state/flag-store.ts'
+import type { FlagPatch, NewFlag } from '#ports/state/flag-store.ts'
 import { aChange, aNewFlag } from '../support/values.ts'
 import { change, type OpenManagement, written } from './management-harness.ts'
 
@@ -100,6 +101,23 @@ export function flagStoreContract(adapter: string, open: OpenManagement): void {
       assert.deepEqual((await store.findFlagVersion(1, 1, 1))?.changedBy, aChange('ada').by)
       assert.equal(await store.findFlagVersion(1, 1, 4), null)
       assert.equal(await store.findFlagVersion(2, 1, 1), null)
+    })
+
+    it('refuses a flag that would make the flags of its project too large, and changes that add bytes', async t => {
+      const { store } = await open(t)
+      const create = (key: string, bytes: number, projectId = 1) =>
+        store.createFlag(aNewFlag({ key, projectId, filters: { note: 'x'.repeat(bytes) } }), aChange())
+      const tooLarge = { ok: false, error: 'flags_too_large' }
+      written(await create('large', projectFlagsBytesMax - 16 * flagOverheadBytes))
+      assert.deepEqual(await create('small', 16 * flagOverheadBytes), tooLarge)
+      const { id } = written(await create('small', 8 * flagOverheadBytes))
+      written(await create('small', 16 * flagOverheadBytes, 2))
+      const patch = (fields: FlagPatch) => store.updateFlag(1, id, fields, aChange())
+      assert.deepEqual(await patch({ filters: { note: 'x'.repeat(16 * flagOverheadBytes) } }), tooLarge)
+      written(await patch({ filters: { note: 'y'.repeat(8 * flagOverheadBytes) }, active: false }))
+      written(await patch({ deleted: true }))
+      written(await create('other', 8 * flagOverheadBytes))
+      assert.deepEqual(await patch({ deleted: false }), tooLarge)
     })
 
     it('ends pages of large flags and versions early, since a front loads a page at once, but never empty', async t => {

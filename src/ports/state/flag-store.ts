@@ -25,12 +25,13 @@ export interface FlagStore {
     input: NewFlag,
     change: Change,
     options?: LinkedWrite,
-  ): Promise<Result<Written<Flag>, 'key_taken' | 'definitions_changed'>>
+  ): Promise<Result<Written<Flag>, 'key_taken' | 'flags_too_large' | 'definitions_changed'>>
   /**
    * Applies the patch, adds 1 to the version and stores a snapshot of the new version. If the patch changes nothing,
    * nothing is written and the current flag is returned. If `expectedVersion` is not the current version, nothing is
    * written either, and the current flag is returned as an error. A deleted flag is `not_found` unless the patch has
-   * `deleted: false`, which restores the flag as long as its key is free.
+   * `deleted: false`, which restores the flag as long as its key is free. `flags_too_large` is a flag that grew beyond
+   * `projectFlagsBytesMax`, also in `createFlag`.
    */
   updateFlag(
     projectId: number,
@@ -38,7 +39,12 @@ export interface FlagStore {
     patch: FlagPatch,
     change: Change,
     options?: LinkedWrite & { expectedVersion?: number },
-  ): Promise<Result<Written<Flag>, 'not_found' | 'key_taken' | 'definitions_changed' | { readonly staleVersion: Flag }>>
+  ): Promise<
+    Result<
+      Written<Flag>,
+      'not_found' | 'key_taken' | 'flags_too_large' | 'definitions_changed' | { readonly staleVersion: Flag }
+    >
+  >
   /** Finds `:id` of the API: an id in digits (deleted flags included), otherwise the key of a flag that is not deleted. */
   findFlag(projectId: number, idOrKey: string): Promise<Flag | null>
   /** Finds a flag that is not deleted, by key only, even if the key looks like an id. */
@@ -142,9 +148,9 @@ export type FlagWrite =
 
 /**
  * Why nothing was written. `key_taken`: another flag has the key. `flag_changed`: the flag was changed or deleted since
- * it was read. `definitions_changed`: see `LinkedWrite`.
+ * it was read. `definitions_changed`: see `LinkedWrite`. `flags_too_large`: see `projectFlagsBytesMax`.
  */
-export type FlagWriteRefusal = 'key_taken' | 'flag_changed' | 'definitions_changed'
+export type FlagWriteRefusal = 'key_taken' | 'flag_changed' | 'definitions_changed' | 'flags_too_large'
 
 /**
  * A write is first checked against the references between flags and cohorts (a missing cohort, a cycle), so the store

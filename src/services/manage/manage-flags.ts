@@ -61,7 +61,12 @@ export interface StaleVersion {
   readonly current: Flag
 }
 
-export type FlagRefusal = InvalidFlag | { readonly kind: 'not_found' } | { readonly kind: 'key_taken' } | StaleVersion
+export type FlagRefusal =
+  | InvalidFlag
+  | { readonly kind: 'not_found' }
+  | { readonly kind: 'key_taken' }
+  | { readonly kind: 'flags_too_large' }
+  | StaleVersion
 
 /**
  * A flag without filters is on for everyone, like the single set of a legacy definition. A flag with rules of version 2 is
@@ -87,7 +92,7 @@ export async function createFlag(
     write: async linked => {
       const created = await deps.management.createFlag(flag, options.change, linked)
       if (created.ok) return created
-      return err(created.error === 'key_taken' ? { kind: 'key_taken' } : created.error)
+      return err(created.error === 'definitions_changed' ? created.error : { kind: created.error })
     },
   })
   return written.ok ? waitUntilServed(deps, written.value) : written
@@ -290,8 +295,7 @@ async function saveFlag(
   })
   if (written.ok) return written
   if (written.error === 'definitions_changed') return err('definitions_changed')
-  if (written.error === 'not_found') return err({ kind: 'not_found' })
-  if (written.error === 'key_taken') return err({ kind: 'key_taken' })
+  if (typeof written.error === 'string') return err({ kind: written.error })
   // Without an expected version, the version that was read is expected, so only a concurrent change leads here.
   return err({
     kind: 'stale_version',

@@ -8,8 +8,10 @@ import {
   deactivateIfArchived,
   type Flag,
   flagDefaults,
+  flagOverheadBytes,
   flagResource,
   isSameDefinition,
+  projectFlagsBytesMax,
 } from '#core/flags/definitions/flag.ts'
 import { staleAfterMs, statusOfFlag } from '#core/flags/definitions/flag-status.ts'
 import { matchesTraits } from '#core/flags/definitions/flag-traits.ts'
@@ -118,12 +120,12 @@ export async function insertFlag(
   input: NewFlag,
   { by, atMs }: Change,
   hasExperiment = false,
-): Promise<Result<Flag, 'key_taken'>> {
+): Promise<Result<Flag, 'key_taken' | 'flags_too_large'>> {
   // Checks the key before an id is taken, so that a refused flag leaves no gap in the ids.
   if ((await findByKey(trx, input.projectId, input.key)) !== null) return err('key_taken')
-  const flag: Flag = {
+  const unnumbered: Flag = {
     ...deactivateIfArchived(input),
-    id: await allocateId(trx, 'feature_flag'),
+    id: 0,
     version: 1,
     deleted: false,
     hasExperiment,
@@ -132,6 +134,8 @@ export async function insertFlag(
     conditionsSinceMs: atMs,
     createdBy: by,
   }
+  if (await areFlagsTooLarge(trx, null, unnumbered)) return err('flags_too_large')
+  const flag = { ...unnumbered, id: await allocateId(trx, 'feature_flag') }
   await trx.insertInto('feature_flag').values(toResourceRow(flagResource, flag)).execute()
   await saveSnapshot(trx, flag, by, 'created')
   return ok(flag)
@@ -145,7 +149,7 @@ export async function updateFlagRow(
   patch: FlagPatch,
   { by, atMs }: Change,
   expectedVersion?: number,
-): Promise<Result<Flag, 'not_found' | 'key_taken' | { readonly staleVersion: Flag }>> {
+): Promise<Result<Flag, 'not_found' | 'key_taken' | 'flags_too_large' | { readonly staleVersion: Flag }>> {
   const current = await findById(trx, projectId, flagId)
   if (current === null || (current.deleted && patch.deleted !== false)) return err('not_found')
   if (expectedVersion !== undefined && expectedVersion !== current.version) return err({ staleVersion: current })
@@ -155,6 +159,7 @@ export async function updateFlagRow(
     if (holder !== null && holder.id !== flagId) return err('key_taken')
   }
   if (isSameDefinition(current, flag)) return ok(current)
+  if (await areFlagsTooLarge(trx, current, flag)) return err('flags_too_large')
   // The condition checks the version again, since an engine may let two transactions read the flag at the same time.
   const { numUpdatedRows } = await trx
     .updateTable('feature_flag')
@@ -165,6 +170,30 @@ export async function updateFlagRow(
   if (numUpdatedRows === 0n) return err({ staleVersion: (await findById(trx, projectId, flagId)) ?? current })
   await saveSnapshot(trx, flag, by, flag.deleted && !current.deleted ? 'deleted' : 'updated')
   return ok(flag)
+}
+
+/**
+ * Whether a write makes the project's flags larger than they may be. A write that does not add bytes is always allowed, so
+ * that a project above the maximum can be changed and made smaller. Concurrent writes may each exceed it by one flag.
+ */
+async function areFlagsTooLarge(trx: Kysely<StateSchema>, before: Flag | null, after: Flag): Promise<boolean> {
+  const bytesAfter = countDefinitionBytes(after)
+  if (bytesAfter <= (before === null ? 0 : countDefinitionBytes(before))) return false
+  const others = await trx
+    .selectFrom('feature_flag')
+    .select(sql<number | null>`sum(octet_length(key) + ${flagBytes} + ${sql.lit(flagOverheadBytes)})`.as('bytes'))
+    .where('project_id', '=', after.projectId)
+    .where('deleted', '=', 0)
+    .where('id', '!=', after.id)
+    .executeTakeFirstOrThrow()
+  return bytesAfter + Number(others.bytes) > projectFlagsBytesMax
+}
+
+/** 0 for a deleted flag, which is not served. */
+function countDefinitionBytes(flag: Flag): number {
+  if (flag.deleted) return 0
+  const { key, filters, name, tags, evaluation_contexts: contexts } = toResourceRow(flagResource, flag)
+  return [key, filters, name, tags, contexts].reduce((sum, text) => sum + Buffer.byteLength(text), flagOverheadBytes)
 }
 
 const versionBytes = sql<number>`octet_length(snapshot)`

@@ -197,7 +197,8 @@ async function applyFlagWrite(
   const { flagId, expectedVersion } = write
   const changed = await updateFlagRow(trx, projectId, flagId, toStorableFields(write.patch), change, expectedVersion)
   if (changed.ok) return ok(flagId)
-  return err(changed.error === 'key_taken' ? 'key_taken' : 'flag_changed')
+  const { error } = changed
+  return err(error === 'key_taken' || error === 'flags_too_large' ? error : 'flag_changed')
 }
 
 /** Runs `body` in a transaction, and rolls it back when `body` returns a refusal. */

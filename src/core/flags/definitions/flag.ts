@@ -67,6 +67,14 @@ export const flagResource = {
 export type Flag = ItemOf<typeof flagResource>
 export type WritableFlag = ItemOf<{ readonly fields: typeof writableFields }>
 
+/**
+ * The most bytes that the definitions of a project's flags may have together, deleted flags aside: an evaluation may answer
+ * with all of their payloads. Source: ours.
+ */
+export const projectFlagsBytesMax = 32 * 1024 * 1024
+/** What each flag counts in addition to its texts, so that this also bounds the number of flags. */
+export const flagOverheadBytes = 512
+
 /** The fields that one write sets. */
 export type FlagFields = Partial<WritableFlag>
 

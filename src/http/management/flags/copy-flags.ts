@@ -15,7 +15,7 @@ import {
 import { hasScope, mayUseProject } from '../kit/authenticate.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { instanceRoutes, type ManagementRoute } from '../kit/endpoint.ts'
-import { encodeFlags } from '../kit/flag-endpoint.ts'
+import { encodeFlags, flagsTooLarge } from '../kit/flag-endpoint.ts'
 
 const targetCountMax = 50
 
@@ -102,6 +102,8 @@ function describeCopyRefusal(error: CopyRefusal): readonly string[] {
       return ['The flag with this key was changed in the target project by another request. Try again.']
     case 'key_taken':
       return ['A flag with this key was created in the target project by another request. Try again.']
+    case 'flags_too_large':
+      return [flagsTooLarge.detail]
     case 'not_found':
       return ['The flag with this key was deleted in the target project by another request. Try again.']
     default:

@@ -2,7 +2,7 @@
 // endpoints themselves are in `feature-flags.ts` and `flag-versions.ts`.
 
 import type { TSchema } from 'typebox'
-import type { Flag } from '#core/flags/definitions/flag.ts'
+import { type Flag, projectFlagsBytesMax } from '#core/flags/definitions/flag.ts'
 import type { Result } from '#core/result.ts'
 import type { FlagRefusal, WrittenFlag } from '#services/manage/manage-flags.ts'
 import type { FlagDependent } from '#services/manage/retire-flags.ts'
@@ -68,6 +68,12 @@ export async function answerFlagWrite(
 
 export const keyTaken = wireError(400, 'unique', 'A feature flag with this key already exists.', 'key')
 
+export const flagsTooLarge = wireError(
+  400,
+  'flags_too_large',
+  `The flags of a project may have at most ${projectFlagsBytesMax / 2 ** 20} MiB together. Make payloads smaller, or delete flags.`,
+)
+
 /** Source: ours; `attr` is the path of the first mistake and `detail` its message. */
 export function createFlagRefusalAnswer(error: FlagRefusal): Answer {
   switch (error.kind) {
@@ -75,6 +81,8 @@ export function createFlagRefusalAnswer(error: FlagRefusal): Answer {
       return refusal(notFoundHere)
     case 'key_taken':
       return refusal(keyTaken)
+    case 'flags_too_large':
+      return refusal(flagsTooLarge)
     case 'invalid':
       return refuseInvalidDefinition(error.issues)
     case 'stale_version':

@@ -9,6 +9,7 @@ import { encodeLinkedFlag, type LinkedFlagJson } from '#wire/management/linked-f
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { type Caller, createMissingScopeError, hasScope } from './authenticate.ts'
 import type { Call } from './endpoint.ts'
+import { flagsTooLarge } from './flag-endpoint.ts'
 import type { QuerySpec } from './query-params.ts'
 
 /**
@@ -58,6 +59,7 @@ export function toFlagOwnerError<E extends string>(
     const { code, message, path } = refused.issues[0]!
     return wireError(400, code, message, attrOf(path))
   }
+  if (refused === 'flags_too_large') return flagsTooLarge
   return (errors as Readonly<Record<string, WireError>>)[refused] ?? flagKeepsChanging
 }
 
