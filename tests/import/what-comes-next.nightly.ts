@@ -167,7 +167,7 @@ describe('guidance for the user of an import', () => {
     assert.match(rehearsalText, /already has 1 live event on 1 day of this import \(2024-06-03\)\./)
     assert.match(
       rehearsalText,
-      /already has 1 imported event on 1 day of this import \(2024-06-02\), from the import jobs \d+\./,
+      /already has 1 imported event on 1 day of this import \(2024-06-02\), from the import job \d+\./,
     )
     assert.match(rehearsalText, /no events yet with these names: "Returned"/)
     const report = JSON.parse(await waiting.call('report', '--json')) as Rehearsal
