@@ -17,6 +17,7 @@ export const activityKinds = [
   'group_type',
   'person',
   'rejected_event',
+  'user',
 ] as const
 
 /** What an entry is about. */

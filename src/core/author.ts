@@ -3,10 +3,14 @@
 import { hash } from 'node:crypto'
 
 export interface Author {
-  /** Id of the personal API key; null for a command on the host, and for writes made before ids were recorded. */
+  /**
+   * Id of the user or the personal API key; null for a command on the host, and for writes made before ids were recorded.
+   */
   readonly id: string | null
-  /** The key's label, or the name of the command. */
+  /** The user's name at that time, the key's label, or the name of the command. */
   readonly label: string
+  /** The user's e-mail address at that time; absent for a key and for a command. */
+  readonly email?: string
 }
 
 export interface Change {

@@ -22,6 +22,7 @@ import { importJobStoreContract } from './import-job-store.contract.ts'
 import { change, commit, type OpenManagement, written } from './management-harness.ts'
 import { secretKeyStoreContract } from './secret-key-store.contract.ts'
 import { subjectMirrorSourceContract } from './subject-mirror-source.contract.ts'
+import { userStoreContract } from './user-store.contract.ts'
 import { deferredProjectsContract, workerStateContract } from './worker-state.contract.ts'
 
 /** Runs all suites of the management store. */
@@ -38,6 +39,7 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
     groupTypesContract,
     importJobStoreContract,
     secretKeyStoreContract,
+    userStoreContract,
     workerStateContract,
     deferredProjectsContract,
     subjectMirrorSourceContract,

@@ -51,6 +51,7 @@ const modules: Record<string, readonly string[]> = {
   'core/cookieless': ['core'],
   'core/experiments': ['core', 'core/resources'],
   'core/surveys': ['core', 'core/resources'],
+  'core/users': ['core'],
   'core/persons': ['core', 'core/events'],
   'core/groups': ['core', 'core/persons'],
   'core/events': ['core'],
@@ -160,6 +161,7 @@ const modules: Record<string, readonly string[]> = {
   'adapters/sql/migrations': [],
   'adapters/sql/tables': [],
   'adapters/sql/projects': ['adapters/sql/tables'],
+  'adapters/sql/users': ['adapters/sql/tables'],
   'adapters/sql/persons': ['adapters/sql/tables'],
   'adapters/sql/definitions': ['adapters/sql/tables'],
   'adapters/sql/accounting': ['adapters/sql/tables'],
@@ -173,6 +175,7 @@ const modules: Record<string, readonly string[]> = {
     'adapters/sql/persons',
     'adapters/sql/processing',
     'adapters/sql/projects',
+    'adapters/sql/users',
     'adapters/sql/tables',
   ],
 

@@ -8,10 +8,11 @@ import { baseline } from './migrations/0020-baseline.ts'
 import { activity } from './migrations/0021-activity.ts'
 import { history } from './migrations/0022-history.ts'
 import { personRepairs } from './migrations/0023-person-repairs.ts'
+import { users } from './migrations/0024-users.ts'
 import type { Migration } from './migrations/migration.ts'
 
 /** Append only: a released migration is never edited. */
-export const migrations: readonly Migration[] = [baseline, activity, history, personRepairs]
+export const migrations: readonly Migration[] = [baseline, activity, history, personRepairs, users]
 
 /**
  * @param version number of a state's last migration; 0 for a state that has none yet, NaN for a state that does not record

@@ -21,6 +21,8 @@ import { createWorkerStateQueries } from './processing/worker-state-queries.ts'
 import { createProjectQueries } from './projects/project-queries.ts'
 import type { StateSchema } from './tables/schema.ts'
 import { makeTextArgumentsStorable, translateErrors } from './tables/wrap-methods.ts'
+import { createSessionQueries } from './users/session-queries.ts'
+import { createUserQueries } from './users/user-queries.ts'
 
 /** @param toPortError converts a failure of the engine to a PortError, and returns any other error unchanged. */
 export function createSqlManagementStore(
@@ -30,6 +32,8 @@ export function createSqlManagementStore(
   const methods = makeTextArgumentsStorable<ManagementStore>({
     ...createActivityQueries(db),
     ...createProjectQueries(db),
+    ...createUserQueries(db),
+    ...createSessionQueries(db),
     ...createFlagQueries(db),
     ...createCohortQueries(db),
     ...createCohortMemberQueries(db),

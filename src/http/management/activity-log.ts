@@ -56,6 +56,7 @@ const readScopes: Readonly<Partial<Record<ActivityKind, string>>> = {
   personal_api_key: '*',
   group_type: 'group:read',
   rejected_event: 'query:read',
+  user: '*',
 }
 
 export function activityLogRoutes(deps: ManagementDeps): ManagementRoute[] {

@@ -14,6 +14,7 @@ import type { PersonRepairStore, PersonStore } from './person-store.ts'
 import type { PersonalKeyStore, ProjectStore, SecretKeyStore } from './project-store.ts'
 import type { ResourceStore } from './resource-store.ts'
 import type { SubjectMirrorSource } from './subject-mirror-source.ts'
+import type { SessionStore, SignInAttemptStore, SignInLinkStore, UserStore } from './user-store.ts'
 import type {
   DeferredProjects,
   EventStoreMarks,
@@ -30,6 +31,10 @@ export interface ManagementStore
   extends ProjectStore,
     PersonalKeyStore,
     SecretKeyStore,
+    UserStore,
+    SessionStore,
+    SignInLinkStore,
+    SignInAttemptStore,
     FlagStore,
     DefinitionLinkReader,
     CohortStore,

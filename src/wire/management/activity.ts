@@ -19,6 +19,7 @@ export const activityScopes: Readonly<Record<ActivityKind, string>> = {
   group_type: 'GroupType',
   person: 'Person',
   rejected_event: 'RejectedEvent',
+  user: 'User',
 }
 
 export const changeSchema = Type.Object({

@@ -54,7 +54,7 @@ export function parseStoredAuthor(text: string | null): Author | null {
 }
 
 export function toAuthorText(author: Author | null): string | null {
-  return author === null ? null : JSON.stringify({ id: author.id, label: author.label })
+  return author === null ? null : JSON.stringify({ id: author.id, label: author.label, email: author.email })
 }
 
 export function toPerson(row: Omit<Selectable<PersonTable>, 'id'>): Person {

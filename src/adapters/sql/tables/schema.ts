@@ -19,6 +19,8 @@ import {
   textField,
 } from '#core/resource.ts'
 import type { ResourceName, resources } from '#core/resources/resources.ts'
+import type { sessionResource, signInLinkResource } from '#core/users/session.ts'
+import type { userResource } from '#core/users/user.ts'
 
 type Resources = typeof resources
 type ResourceTables = {
@@ -32,6 +34,10 @@ export interface StateSchema extends ResourceTables {
   revision: { id: number; value: number }
   project: ProjectTable
   personal_api_key: RowOf<typeof personalKeyResource> & { secret_hash: string }
+  user: RowOf<typeof userResource> & { password_hash: string | null }
+  user_session: RowOf<typeof sessionResource> & { secret_hash: string }
+  sign_in_link: RowOf<typeof signInLinkResource> & { token_hash: string }
+  sign_in_attempt: { name: string; attempts: number; counted_at: number }
   feature_flag: RowOf<typeof flagResource>
   feature_flag_version: FlagVersionTable
   /** The last call of each flag (epoch ms), according to the live events that the worker has processed. */

@@ -1,0 +1,295 @@
+// Sessions, the links that sign somebody in once, and the counts of attempts to sign in.
+
+import { type Kysely, sql } from 'kysely'
+import { createActivityEntry } from '#core/activity.ts'
+import type { Change } from '#core/author.ts'
+import { toActivityLogFields } from '#core/resource.ts'
+import { err, ok } from '#core/result.ts'
+import {
+  findLinkProblem,
+  type SignedIn,
+  type SignInLink,
+  sessionLimits,
+  sessionResource,
+  signInLinkResource,
+  type UserSession,
+} from '#core/users/session.ts'
+import { type AttemptKind, admitAttempt, attemptsForgottenAfterMs } from '#core/users/sign-in-throttle.ts'
+import { toUserAuthor, type User } from '#core/users/user.ts'
+import type {
+  AttemptKeys,
+  NewSession,
+  SessionStore,
+  SignInAttemptStore,
+  SignInLinkStore,
+} from '#ports/state/user-store.ts'
+import { recordActivity } from '../tables/record-activity.ts'
+import { toResourceItem, toResourceRow } from '../tables/resource-rows.ts'
+import { bumpRevision } from '../tables/revision-queries.ts'
+import type { StateSchema } from '../tables/schema.ts'
+import { toStorableFields, toStorableText } from '../tables/wrap-methods.ts'
+import { changeUser, createUserAct, insertUser, readUser } from './user-queries.ts'
+
+const sessionsPerUserMax = 100
+const expiredLinksKeptMs = 30 * 24 * 3_600_000
+const attemptKeysMax = 10_000
+const attemptKinds: readonly AttemptKind[] = ['account', 'address']
+
+export function createSessionQueries(db: Kysely<StateSchema>): SessionStore & SignInLinkStore & SignInAttemptStore {
+  return {
+    createSession: (userId, session, change) =>
+      db.transaction().execute(async trx => {
+        const user = await readUser(trx, userId)
+        return user === null || user.isDisabled ? err('not_found') : ok(await startSession(trx, user, session, change))
+      }),
+
+    async findSession(secretHash) {
+      const session = await db
+        .selectFrom('user_session')
+        .selectAll()
+        .where('secret_hash', '=', secretHash)
+        .executeTakeFirst()
+      if (session === undefined) return null
+      const user = await readUser(db, session.user_id)
+      return user === null || user.isDisabled ? null : { session: toResourceItem(sessionResource, session), user }
+    },
+
+    async listSessions(userId, nowMs) {
+      const rows = await db
+        .selectFrom('user_session')
+        .selectAll()
+        .where('user_id', '=', userId)
+        .where('created_at', '>', nowMs - sessionLimits.longestMs)
+        .where('last_seen_at', '>', nowMs - sessionLimits.idleMs)
+        .orderBy('created_at', 'desc')
+        .orderBy('id')
+        .execute()
+      return rows.map(row => toResourceItem(sessionResource, row))
+    },
+
+    endSessions: (userId, which, change) =>
+      db.transaction().execute(async trx => {
+        let ending = trx.deleteFrom('user_session').where('user_id', '=', userId)
+        if ('only' in which) ending = ending.where('id', '=', which.only)
+        else if (which.except !== null) ending = ending.where('id', '!=', which.except)
+        const ended = await ending.returningAll().execute()
+        if (ended.length === 0) return 0
+        const user = (await readUser(trx, userId)) ?? { id: userId, name: '', email: null }
+        for (const row of ended)
+          await recordActivity(trx, createUserAct(user, 'session_ended', describeSession(row)), change)
+        await bumpRevision(trx, null)
+        return ended.length
+      }),
+
+    async saveSessionUses(uses) {
+      if (uses.length === 0) return
+      await db.transaction().execute(async trx => {
+        for (const { id, usedAtMs } of uses) {
+          await trx
+            .updateTable('user_session')
+            .set({ last_seen_at: usedAtMs })
+            .where('id', '=', id)
+            .where('last_seen_at', '<', usedAtMs)
+            .execute()
+          await trx
+            .updateTable('user')
+            .set({ last_seen_at: usedAtMs })
+            .where('id', '=', trx.selectFrom('user_session').select('user_id').where('id', '=', id))
+            .where(is => is.or([is('last_seen_at', 'is', null), is('last_seen_at', '<', usedAtMs)]))
+            .execute()
+        }
+      })
+    },
+
+    createSignInLink: (given, tokenHash, change) =>
+      db.transaction().execute(async trx => {
+        const link: SignInLink = { ...given, createdAtMs: change.atMs, usedAtMs: null }
+        await trx
+          .deleteFrom('sign_in_link')
+          .where('expires_at', '<', change.atMs - expiredLinksKeptMs)
+          .execute()
+        const unused = trx.deleteFrom('sign_in_link').where('used_at', 'is', null)
+        if (link.userId !== null) await unused.where('user_id', '=', link.userId).execute()
+        else if (link.email !== null)
+          await unused.where('user_id', 'is', null).where('email', '=', link.email).execute()
+        await trx
+          .insertInto('sign_in_link')
+          .values({ ...toResourceRow(signInLinkResource, link), token_hash: tokenHash })
+          .execute()
+        const user = link.userId === null ? null : await readUser(trx, link.userId)
+        const entry = createActivityEntry(
+          {
+            ...({ kind: 'user', projectId: null, itemId: link.userId ?? link.id } as const),
+            itemName: user === null ? link.name || (link.email ?? link.role) : toUserAuthor(user).label,
+          },
+          null,
+          toActivityLogFields(signInLinkResource, link),
+        )!
+        await recordActivity(trx, { ...entry, activity: user === null ? 'invited' : 'link_created' }, change)
+      }),
+
+    findSignInLink: tokenHash => readLink(db, tokenHash),
+
+    spendSignInLink: ({ tokenHash, newUserId, given, session }, nowMs) =>
+      db.transaction().execute(async trx => {
+        const link = await readLink(trx, tokenHash)
+        const problem = findLinkProblem(link, nowMs)
+        if (link === null || problem !== null) return err(problem ?? 'unknown')
+        const { passwordHash, ...fields } = toStorableFields(given)
+        // Set first, because a new password deletes the user's unused links.
+        await markLinkUsed(trx, link, nowMs)
+        const undo = async <E>(error: E) => {
+          await markLinkUsed(trx, link, null)
+          return err(error)
+        }
+        let user: User
+        if (link.userId === null) {
+          const { role, seesPersons, name, email } = link
+          const times = { createdAtMs: nowMs, lastSeenAtMs: null }
+          const made: User = {
+            ...{ id: newUserId, name, email, role, seesPersons, isDisabled: false, ...times, ...fields },
+            hasPassword: passwordHash !== undefined,
+          }
+          const inserted = await insertUser(trx, made, passwordHash ?? null)
+          if (!inserted.ok) return undo(inserted.error)
+          user = made
+        } else {
+          const current = await readUser(trx, link.userId)
+          if (current === null) return undo('unknown' as const)
+          if (current.isDisabled) return undo('user_disabled' as const)
+          const patch = { ...fields, ...(passwordHash !== undefined && { passwordHash }) }
+          const changed = await changeUser(trx, current, patch, { by: toUserAuthor(current), atMs: nowMs })
+          if (!changed.ok) return undo('email_taken' as const)
+          user = changed.value
+        }
+        return ok(await startSession(trx, user, session, { by: toUserAuthor(user), atMs: nowMs }))
+      }),
+
+    countSignInAttempt: (keys, nowMs) =>
+      db.transaction().execute(async trx => {
+        const counted: { name: string; attempts: number; counted_at: number }[] = []
+        for (const [kind, name] of listAttemptNames(keys)) {
+          const row = await trx.selectFrom('sign_in_attempt').selectAll().where('name', '=', name).executeTakeFirst()
+          const seen = row === undefined ? null : { count: Number(row.attempts), atMs: Number(row.counted_at) }
+          const admission = admitAttempt(kind, seen, nowMs)
+          if (!admission.isAdmitted) return admission.retryAfterMs
+          counted.push({ name, attempts: admission.attempts.count, counted_at: admission.attempts.atMs })
+        }
+        for (const row of counted)
+          await trx
+            .insertInto('sign_in_attempt')
+            .values(row)
+            .onConflict(found => found.column('name').doUpdateSet(row))
+            .execute()
+        await removeOldAttempts(trx, nowMs)
+        return null
+      }),
+
+    forgetSignInAttempt: keys =>
+      db.transaction().execute(async trx => {
+        for (const [kind, name] of listAttemptNames(keys)) {
+          if (kind === 'account') await trx.deleteFrom('sign_in_attempt').where('name', '=', name).execute()
+          else
+            await trx
+              .updateTable('sign_in_attempt')
+              .set({ attempts: sql<number>`attempts - 1` })
+              .where('name', '=', name)
+              .where('attempts', '>', 0)
+              .execute()
+        }
+      }),
+
+    recordFailedSignIn: ({ accountKey, user, address }, change) =>
+      db.transaction().execute(async trx => {
+        await trx
+          .updateTable('sign_in_attempt')
+          .set({ counted_at: change.atMs })
+          .where('name', '=', `account:${accountKey}`)
+          .execute()
+        if (user !== null) await recordActivity(trx, createUserAct(user, 'sign_in_failed', { address }), change)
+      }),
+  }
+}
+
+async function readLink(db: Kysely<StateSchema>, tokenHash: string): Promise<SignInLink | null> {
+  const row = await db.selectFrom('sign_in_link').selectAll().where('token_hash', '=', tokenHash).executeTakeFirst()
+  return row === undefined ? null : toResourceItem(signInLinkResource, row)
+}
+
+async function markLinkUsed(trx: Kysely<StateSchema>, { id }: SignInLink, usedAtMs: number | null): Promise<void> {
+  await trx.updateTable('sign_in_link').set({ used_at: usedAtMs }).where('id', '=', id).execute()
+}
+
+async function startSession(
+  trx: Kysely<StateSchema>,
+  user: User,
+  { secretHash, ...given }: NewSession,
+  change: Change,
+): Promise<SignedIn> {
+  const { atMs } = change
+  const session: UserSession = {
+    ...{ id: given.id, userId: user.id, createdAtMs: atMs, lastSeenAtMs: atMs },
+    ...{ userAgent: toStorableText(given.userAgent), address: toStorableText(given.address) },
+  }
+  await trx
+    .deleteFrom('user_session')
+    .where(is =>
+      is.or([
+        is('created_at', '<=', atMs - sessionLimits.longestMs),
+        is('last_seen_at', '<=', atMs - sessionLimits.idleMs),
+      ]),
+    )
+    .execute()
+  const newest = trx.selectFrom('user_session').select('id').where('user_id', '=', user.id)
+  const kept = newest
+    .orderBy('created_at', 'desc')
+    .orderBy('id')
+    .limit(sessionsPerUserMax - 1)
+  const ids = (await kept.execute()).map(({ id }) => id)
+  if (ids.length === sessionsPerUserMax - 1)
+    await trx.deleteFrom('user_session').where('user_id', '=', user.id).where('id', 'not in', ids).execute()
+  await trx
+    .insertInto('user_session')
+    .values({ ...toResourceRow(sessionResource, session), secret_hash: secretHash })
+    .execute()
+  await trx.updateTable('user').set({ last_seen_at: atMs }).where('id', '=', user.id).execute()
+  await recordActivity(
+    trx,
+    createUserAct(user, 'signed_in', { address: session.address, user_agent: session.userAgent }),
+    change,
+  )
+  return { session, user: { ...user, lastSeenAtMs: atMs } }
+}
+
+function describeSession(row: { readonly address: string; readonly user_agent: string }) {
+  return { address: row.address, user_agent: row.user_agent }
+}
+
+function listAttemptNames(keys: AttemptKeys): (readonly [AttemptKind, string])[] {
+  return attemptKinds.flatMap(kind => {
+    const key = keys[kind]
+    return key === undefined ? [] : [[kind, `${kind}:${key}`] as const]
+  })
+}
+
+async function removeOldAttempts(trx: Kysely<StateSchema>, nowMs: number): Promise<void> {
+  for (const kind of attemptKinds)
+    await trx
+      .deleteFrom('sign_in_attempt')
+      .where('name', 'like', `${kind}:%`)
+      .where('counted_at', '<=', nowMs - attemptsForgottenAfterMs[kind])
+      .execute()
+  const { count } = await trx
+    .selectFrom('sign_in_attempt')
+    .select(({ fn }) => fn.countAll().as('count'))
+    .executeTakeFirstOrThrow()
+  const excess = Number(count) - attemptKeysMax
+  if (excess <= 0) return
+  const lowest = trx
+    .selectFrom('sign_in_attempt')
+    .select('name')
+    .orderBy('attempts')
+    .orderBy('counted_at')
+    .limit(excess)
+  await trx.deleteFrom('sign_in_attempt').where('name', 'in', lowest).execute()
+}
