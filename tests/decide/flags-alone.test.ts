@@ -42,10 +42,14 @@ it('flags are evaluated with definitions alone, except flags that read stored pe
     readRevision: async () => ({ revision: 1, epoch: 'upstream' }),
     loadChanges: async () => ({ revision: 1, projects: [project], deletedProjectIds: [] }),
   }
+  const unused = { note: away, close: async () => undefined }
   const definitions = await startServingDefinitions(
     context,
-    { state: { definitions: upstream, definitionPollMs: 60_000 }, management: { findPersonalKeyByHash: away } },
-    { ...counters, keyUses: { note: away, close: async () => undefined } },
+    {
+      state: { definitions: upstream, definitionPollMs: 60_000 },
+      management: { findPersonalKeyByHash: away, findSession: away },
+    },
+    { ...counters, keyUses: unused, sessionUses: unused },
     () => undefined,
     opened,
   )
@@ -72,7 +76,7 @@ it('flags are evaluated with definitions alone, except flags that read stored pe
       threads.close(),
     ),
   })
-  const { url } = await serveParts(t, { ...context, definitions }, routes, opened)
+  const { url } = await serveParts(t, { ...context, definitions, sessionCookie: '' }, routes, opened)
   const ask = async (path: string, more: object = {}) => {
     const body = JSON.stringify({ token: apiToken, distinct_id: 'ada', ...more })
     const answer = await fetch(url + path, { method: 'POST', body, headers: { 'content-type': 'application/json' } })

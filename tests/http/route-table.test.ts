@@ -14,7 +14,18 @@ import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
 
 /** All routes that answer without a key. A new line here is a decision. */
 const openPaths = [
-  ...['/', '/_liveness', '/_readiness', '/api/schema', '/decide', '/flags', '/openapi.json'],
+  ...[
+    '/',
+    '/_liveness',
+    '/_readiness',
+    '/api/schema',
+    '/api/session',
+    '/api/session/link',
+    '/api/session/link/check',
+    '/decide',
+    '/flags',
+    '/openapi.json',
+  ],
   ...['/static/:file', '/static/:version/:file'],
 ]
 /** Values for path parameters; all others are ids. */

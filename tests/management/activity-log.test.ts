@@ -8,6 +8,7 @@ import type { JsonChange } from '#core/json-diff.ts'
 import { PortError } from '#ports/port-error.ts'
 import { fieldOf, fieldsOf } from '../support/fields-of.ts'
 import { type ManagementApi, type Reply, startManagement } from '../support/management-api.ts'
+import { aSignedInUser } from '../support/people.ts'
 import { aMapping, aPerson, created } from '../support/values.ts'
 
 const project = '/api/projects/1/'
@@ -56,6 +57,9 @@ const experiment = (...actions: readonly string[]) =>
 const importJob = async (api: ManagementApi): Promise<Id> =>
   (await send(api, 'POST', `${project}import_jobs/`, { source: 'test' })).number
 
+/** A user with a session. */
+const user = async (api: ManagementApi): Promise<Id> =>
+  (await aSignedInUser(api, 'viewer', { email: `${unique('viewer')}@x.example` })).id
 const otherProject = async (api: ManagementApi): Promise<Id> =>
   (await send(api, 'POST', '/api/projects/', { name: 'Other' })).id
 const projectWithSecretKeys = async (api: ManagementApi) => {
@@ -185,6 +189,24 @@ const samples: Readonly<Record<string, Sample>> = {
   import_jobs_publish: { entry: 'updated ImportJob', of: importJob },
   import_jobs_discard: { entry: 'updated ImportJob', of: importJob },
   rejected_events_replay: { entry: 'replayed RejectedEvent', body: { filter: {} }, item: () => 1 },
+
+  invitations_create: { entry: 'invited User', body: { role: 'viewer' } },
+  users_partial_update: { entry: 'updated User', of: user, body: { role: 'editor' } },
+  users_destroy: { entry: 'deleted User', of: user },
+  users_reset_link_create: { entry: 'link_created User', of: user },
+  users_sessions_destroy_all: { entry: 'session_ended User', of: user },
+}
+
+/** Requests of people who sign in or are signed in: `users.test.ts` looks for their entries. */
+const ofPeople: Readonly<Record<string, string>> = {
+  session_create: 'signs in with a password',
+  session_link_create: 'signs in with a link',
+  session_link_check: 'reads a link',
+  session_destroy: 'ends the own session',
+  session_user_update: 'changes the own user',
+  users_me_sessions_destroy: 'ends an own session',
+  users_me_sessions_destroy_others: 'ends the other own sessions',
+  users_sessions_destroy: 'ends a session, by two ids',
 }
 
 /** Requests that change nothing that people manage, by what they do instead. */
@@ -215,7 +237,8 @@ describe('the activity log', () => {
     const other = await otherProject(api)
     const writing = api.routes.filter(({ method }) => method !== 'GET')
     const ids = [...new Set(writing.map(({ operation }) => operation.id))]
-    assert.deepEqual([...Object.keys(samples), ...Object.keys(changesNothing)].sort(), ids.toSorted())
+    const known = [samples, changesNothing, ofPeople].flatMap(Object.keys)
+    assert.deepEqual(known.sort(), ids.toSorted())
     for (const [id, { entry, of, body, item }] of Object.entries(samples))
       await t.test(`${id}: ${entry}`, async () => {
         const sender = await api.addKey(['*'])
@@ -248,7 +271,7 @@ describe('the activity log', () => {
     const { routes } = await startManagement(t)
     const needWrite = routes.filter(({ scope, method }) => /:write|\*/.test(scope) && method !== 'GET')
     const ids = new Set(needWrite.map(({ operation }) => operation.id))
-    const logged = new Set([...Object.keys(samples), 'cohorts_recount'])
+    const logged = new Set([...Object.keys(samples), 'cohorts_recount', 'users_sessions_destroy'])
     // Every key may delete itself.
     assert.deepEqual(ids.symmetricDifference(logged), new Set(['personal_api_keys_current_destroy']))
   })

@@ -63,6 +63,14 @@ describe('the OpenAPI document', () => {
     const ofInstance = [
       ...['POST /api/projects 201', 'DELETE /api/projects/:projectId 204', 'POST /api/personal_api_keys 201'],
       ...['DELETE /api/personal_api_keys/:keyId 204', 'DELETE /api/personal_api_keys/@current 204'],
+      ...['DELETE /api/session 204', 'POST /api/invitations 201', 'POST /api/users/:userId/reset_link 201'],
+      ...[
+        '/:userId',
+        '/:userId/sessions',
+        '/:userId/sessions/:sessionId',
+        '/@me/sessions',
+        '/@me/sessions/:sessionId',
+      ].map(path => `DELETE /api/users${path} 204`),
     ]
     assert.deepEqual(shown.toSorted(), [...ofProject, ...ofInstance].toSorted())
     const aliases = others.filter(({ path }) => path.startsWith('/api/environments'))

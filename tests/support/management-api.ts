@@ -16,7 +16,6 @@ import { composeFlags } from '#compose/front/flags.ts'
 import { composeManagement } from '#compose/front/management.ts'
 import type { Author } from '#core/author.ts'
 import { ok } from '#core/result.ts'
-import { createBaseUrl } from '#http/management/kit/base-url.ts'
 import type { ManagementDeps } from '#http/management/kit/deps.ts'
 import type { ManagementRoute } from '#http/management/kit/endpoint.ts'
 import type { Route } from '#http/shared/route.ts'
@@ -111,6 +110,7 @@ function runBefore(calls: BeforeCalls, store: ManagementStore): ManagementStore 
 /** The statuses of errors that are not 400. */
 const statusOf: Readonly<Record<string, number>> = {
   ...{ not_found: 404, conflict: 409, too_many_import_jobs: 409, project_drops_old_events: 409 },
+  ...{ email_taken: 409, last_admin: 409 },
   ...{ payload_too_large: 413, too_many_person_repairs: 429 },
   ...{ event_store_timeout: 503, event_store_unavailable: 503 },
 }
@@ -226,7 +226,6 @@ export async function startManagement(t: Scope, options: StartManagementOptions 
   const otherRoutes = options.otherRoutes ?? []
   const { api: routes, routes: all } = composeManagement(parts, {
     ...{ decide, rejects, version: '1.2.3', otherRoutes },
-    addressBase: createBaseUrl(parts.config.publicUrl, parts.trustedProxies),
   })
   const { url } = await (otherRoutes.length > 0
     ? serveParts(t, parts, [...all, ...otherRoutes], opened)

@@ -6,6 +6,7 @@ import type { Config } from '#config.ts'
 import { createPooledRandomUint32, type RandomUint32 } from '#core/capture/event-uuid.ts'
 import type { LogStream, Traffic } from '#core/events/log-stream.ts'
 import type { ProcessedUntil } from '#core/events/processed-until.ts'
+import { createBaseUrl, type GetBaseUrl } from '#http/management/kit/base-url.ts'
 import { createStateOutageLogger, type LogStateOutage } from '#http/shared/state-outage.ts'
 import type { Clock, Timers } from '#ports/clock.ts'
 import type { Geoip } from '#ports/geoip.ts'
@@ -53,6 +54,7 @@ export interface Machine extends Timers {
 export interface FrontContext extends FrontSurroundings, Machine {
   readonly trustedProxies: TrustedProxies
   readonly noteStateAway: LogStateOutage
+  readonly addressBase: GetBaseUrl
 }
 
 /** @param over for tests: replaces parts of the machine. */
@@ -69,5 +71,11 @@ export function createFrontContext(surroundings: FrontSurroundings, over: Partia
     ...over,
   }
   const noteStateAway = createStateOutageLogger(logger, machine.monotonicNowMs)
-  return { ...surroundings, ...machine, trustedProxies: trustedProxies.value, noteStateAway }
+  return {
+    ...surroundings,
+    ...machine,
+    trustedProxies: trustedProxies.value,
+    noteStateAway,
+    addressBase: createBaseUrl(config.publicUrl, trustedProxies.value),
+  }
 }

@@ -6,7 +6,7 @@ import type { ManagementStore } from '#ports/state/management-store.ts'
 import { type EventQuotas, startEventQuotaTracker } from '#services/capture/event-quotas.ts'
 import { type RefusedCounter, startRefusedItemCounter } from '#services/capture/refused-counter.ts'
 import { type FlagRequestCounter, startFlagRequestCounter } from '#services/flags/flag-request-counter.ts'
-import { type PersonalKeyUses, startPersonalKeyUseRecorder } from '#services/manage/personal-key-uses.ts'
+import { type SecretUses, startSecretUseRecorder } from '#services/manage/secret-uses.ts'
 import { type MissingEvents, startMissingEventsReader } from '#services/progress/missing-events.ts'
 import type { FrontContext } from './context.ts'
 
@@ -16,7 +16,7 @@ const periods = {
   /** The worker counts events every 10 s, so event quotas take effect within 20 s. */
   eventQuotaReadMs: 5_000,
   refusedFlushMs: 5_000,
-  /** Uses of personal keys are written this long after the first use, when their requests have been answered. */
+  /** Uses of keys and sessions are written this long after the first use, when their requests have been answered. */
   keyUsesDelayMs: 1_000,
   /** How often to read what the worker found; it looks for missing event rows every 10 s. */
   missingEventsReadMs: 5_000,
@@ -28,7 +28,8 @@ export interface FrontCounters {
   readonly flagRequests: FlagRequestCounter
   readonly eventQuotas: EventQuotas
   readonly refused: RefusedCounter
-  readonly keyUses: PersonalKeyUses
+  readonly keyUses: SecretUses
+  readonly sessionUses: SecretUses
   readonly missingEvents: MissingEvents
 }
 
@@ -43,11 +44,21 @@ export function startFrontCounters(
     ...periods,
     ...over,
   }
+  const recording = { clock, logger, metrics, delayMs: keyUsesDelayMs }
   const counters = {
     flagRequests: startFlagRequestCounter({ usage: management, clock, logger, flushMs: flagRequestFlushMs }),
     eventQuotas: startEventQuotaTracker({ usage: management, clock, logger, readMs: eventQuotaReadMs }),
     refused: startRefusedItemCounter({ store: management, clock, logger, flushMs: refusedFlushMs }),
-    keyUses: startPersonalKeyUseRecorder({ management, clock, logger, metrics, delayMs: keyUsesDelayMs }),
+    keyUses: startSecretUseRecorder({
+      save: uses => management.savePersonalKeyUses(uses),
+      what: 'personal keys',
+      ...recording,
+    }),
+    sessionUses: startSecretUseRecorder({
+      save: uses => management.saveSessionUses(uses),
+      what: 'sessions',
+      ...recording,
+    }),
     missingEvents: startMissingEventsReader({ marks: management, logger, readMs: missingEventsReadMs }),
   }
   opened.defer(async () => {
@@ -55,7 +66,7 @@ export function startFrontCounters(
     const written = Promise.all(Object.values(counters).map(counter => counter.close()))
     if ((await Promise.race([written, late])) === 'late')
       logger.warn(
-        'cannot save the last counts of flag requests, refused events and uses of personal keys before shutdown',
+        'cannot save the last counts of flag requests, refused events and uses of keys and sessions before shutdown',
       )
   })
   return counters

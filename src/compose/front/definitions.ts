@@ -1,11 +1,13 @@
-// Starts the definitions that a front serves, and passes changes on to change streams, the live view, the key check, and
-// quotas.
+// Starts the definitions that a front serves, and passes changes on to change streams, the live view, the checks of keys and
+// sessions, and quotas.
 
 import { type CompiledProject, compileProjectInSteps } from '#core/flags/evaluation/compile-project.ts'
 import type { PersonalKeyStore } from '#ports/state/project-store.ts'
+import type { SessionStore } from '#ports/state/user-store.ts'
 import { type ChangeHub, createChangeHub } from '#services/flags/change-hub.ts'
 import { type DefinitionCache, startDefinitionCache } from '#services/flags/definition-cache.ts'
 import { createPersonalKeyCheck, type PersonalKeyCheck } from '#services/manage/personal-key-check.ts'
+import { createSessionCheck, type SessionCheck } from '#services/manage/session-check.ts'
 import { runInSlices } from '#services/shared/run-in-slices.ts'
 import type { FrontContext } from './context.ts'
 import type { FrontCounters } from './counters.ts'
@@ -24,10 +26,11 @@ export interface FrontDefinitions
   readonly findProjectById: (projectId: number) => CompiledProject | null
   readonly changes: ChangeHub
   readonly keyCheck: PersonalKeyCheck
+  readonly sessionCheck: SessionCheck
 }
 
 export interface DefinitionStores {
-  readonly management: Pick<PersonalKeyStore, 'findPersonalKeyByHash'>
+  readonly management: Pick<PersonalKeyStore, 'findPersonalKeyByHash'> & Pick<SessionStore, 'findSession'>
   readonly state: Pick<FrontState, 'definitions' | 'definitionPollMs'>
 }
 
@@ -35,17 +38,19 @@ export interface DefinitionStores {
 export async function startServingDefinitions(
   context: FrontContext,
   { management, state }: DefinitionStores,
-  { flagRequests, eventQuotas, keyUses }: Pick<FrontCounters, 'flagRequests' | 'eventQuotas' | 'keyUses'>,
+  { flagRequests, eventQuotas, keyUses, sessionUses }: Omit<FrontCounters, 'refused' | 'missingEvents'>,
   onServed: () => void,
   opened: AsyncDisposableStack,
 ): Promise<FrontDefinitions> {
   const { clock, logger } = context
   const keyCheck = createPersonalKeyCheck({ management, clock, uses: keyUses })
+  const sessionCheck = createSessionCheck({ management, clock, uses: sessionUses })
   const changes = composeChangeHub(context)
   const cache = await startDefinitionCache({
     store: state.definitions,
     onRevision: served => {
       keyCheck.forget()
+      sessionCheck.forget()
       changes.publish(served)
       onServed()
     },
@@ -73,6 +78,7 @@ export async function startServingDefinitions(
     },
     changes,
     keyCheck,
+    sessionCheck,
   }
 }
 

@@ -3,7 +3,7 @@
 // counts are written, and the stores close last. If opening a part fails, the parts opened before it are closed.
 
 import { startPageRoute } from '#http/handlers/start-page.ts'
-import { createBaseUrl } from '#http/management/kit/base-url.ts'
+import { createSessionCookieName } from '#http/management/kit/session-cookie.ts'
 import { liveEventsPerSecondMax } from '#http/management/queries/live-events.ts'
 import type { Route } from '#http/shared/route.ts'
 import type { EventLogAppender, EventLogReader } from '#ports/log/event-log.ts'
@@ -12,6 +12,7 @@ import { createLiveEventBroadcaster, type LiveEvents } from '#services/live/live
 import { createDailySaltCache } from '#services/shared/daily-salts.ts'
 import { version } from '#version.ts'
 import { liveMessages } from '#wire/live/live-events.ts'
+import { readLogId } from '../log/log.ts'
 import { openLogWriter } from '../log/log-writer.ts'
 import type { StateWriter } from '../stores/state.ts'
 import { openSalts } from '../stores/stores.ts'
@@ -70,13 +71,16 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
   )
   const projectIdOf = (token: string) => definitions.findProject(token)?.project.id ?? null
   const decodeThreads = opened.adopt(createDecodePool({ projectIdOf, logger, metrics }), threads => threads.close())
-  const parts: FrontParts = { ...context, eventLog, stores, counters, definitions, liveEvents, salts, decodeThreads }
+  const parts: FrontParts = {
+    ...{ ...context, eventLog, stores, counters, definitions, liveEvents, salts, decodeThreads },
+    sessionCookie: createSessionCookieName(readLogId(config)),
+  }
 
   const flags = composeFlags(parts)
   const capture = composeCapture(parts)
   const health = composeHealth(parts)
   const hasAdminPort = config.adminPort !== null
-  const addressBase = createBaseUrl(config.publicUrl, context.trustedProxies)
+  const { addressBase } = context
   const wireRoutes = [
     ...flags.routes,
     ...capture.routes,
@@ -86,7 +90,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
   const otherRoutes = [...wireRoutes, health.metricsRoute]
   const management = composeManagement(parts, {
     ...{ decide: flags.decide, rejects: capture.rejects },
-    ...{ version, addressBase, otherRoutes },
+    ...{ version, otherRoutes },
   })
   const privateRoutes = [...management.routes, health.metricsRoute]
   const publicRoutes = hasAdminPort ? wireRoutes : [...wireRoutes, ...privateRoutes]

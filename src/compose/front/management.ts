@@ -1,7 +1,6 @@
 // Composes the private API, and the description of every path of a front.
 
 import { openParquetFile } from '#adapters/parquet-thread/parquet-file.ts'
-import type { GetBaseUrl } from '#http/management/kit/base-url.ts'
 import type { ManagementRoute } from '#http/management/kit/endpoint.ts'
 import { openApiRoutes } from '#http/management/kit/openapi.ts'
 import { managementRoutes } from '#http/management/management-routes.ts'
@@ -9,6 +8,7 @@ import type { Route } from '#http/shared/route.ts'
 import type { RejectReplay } from '#services/capture/replay-rejects.ts'
 import { createExportSlots } from '#services/exports/export-slots.ts'
 import type { DecideService } from '#services/flags/decide.ts'
+import { createPasswords } from '#services/manage/passwords.ts'
 import { createSubjectScanQueues } from '#services/scans/subject-scans.ts'
 import type { ManagementParts } from './parts.ts'
 
@@ -17,19 +17,18 @@ export interface ManagementFeatures {
   readonly rejects: RejectReplay
   /** The version of Pennon that the description states. */
   readonly version: string
-  readonly addressBase: GetBaseUrl
   /** Routes to describe in addition to the private API. */
   readonly otherRoutes: readonly Route[]
 }
 
 export function composeManagement(
   parts: ManagementParts,
-  { decide, rejects, version, addressBase, otherRoutes }: ManagementFeatures,
+  { decide, rejects, version, otherRoutes }: ManagementFeatures,
 ): { api: readonly ManagementRoute[]; routes: readonly Route[] } {
   const { clock, newUuid, randomBytes, noteStateAway, logger, definitions, liveEvents, monotonicNowMs, host } = parts
+  const { addressBase, sessionCookie, trustedProxies, config } = parts
   const { management, eventStore, logReader, payloadCipher } = parts.stores
   const api = managementRoutes({
-    addressBase,
     management,
     events: eventStore,
     rejects,
@@ -37,6 +36,10 @@ export function composeManagement(
     definitionsReady: definitions.catchUp,
     servedProject: definitions.findProjectById,
     keyCheck: definitions.keyCheck,
+    sessionCheck: definitions.sessionCheck,
+    passwords: createPasswords(randomBytes),
+    publicUrl: config.publicUrl,
+    ...{ addressBase, sessionCookie, trustedProxies, version },
     exportPlaces: createExportSlots(),
     scans: createSubjectScanQueues(monotonicNowMs),
     openParquetFile,

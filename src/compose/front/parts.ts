@@ -20,6 +20,8 @@ export interface FrontParts extends FrontContext {
   readonly counters: FrontCounters
   readonly definitions: FrontDefinitions
   readonly liveEvents: LiveEvents
+  /** The name of the cookie of sessions. */
+  readonly sessionCookie: string
   /** The salts for ids of visitors without cookies. */
   readonly salts: DailySalts
   readonly decodeThreads: ThreadPool<DecodeJobs>
@@ -47,7 +49,9 @@ export interface CaptureParts
   readonly counters: Pick<FrontCounters, 'eventQuotas' | 'refused'>
 }
 
-export interface ManagementParts extends FrontContext, Pick<FrontParts, 'definitions' | 'liveEvents'> {
+export interface ManagementParts
+  extends FrontContext,
+    Pick<FrontParts, 'definitions' | 'liveEvents' | 'sessionCookie'> {
   readonly stores: Pick<FrontStores, 'management' | 'eventStore' | 'logReader' | 'payloadCipher'>
 }
 

@@ -15,7 +15,8 @@ import type { EventsPortParts } from './parts.ts'
 import { composePortLimits } from './port-limits.ts'
 
 export interface ServerParts extends FrontContext {
-  readonly definitions: Pick<FrontDefinitions, 'keyCheck'>
+  readonly definitions: Pick<FrontDefinitions, 'keyCheck' | 'sessionCheck'>
+  readonly sessionCookie: string
 }
 
 /** The routes and the streams that a front's servers serve. */
@@ -33,11 +34,14 @@ export interface ServedRoutes {
 }
 
 export function composeAuthorizer({
-  definitions: { keyCheck },
+  definitions: { keyCheck, sessionCheck },
   noteStateAway,
+  addressBase,
+  sessionCookie,
   config,
-}: Pick<ServerParts, 'definitions' | 'noteStateAway' | 'config'>) {
-  return createAuthorizer({ keyCheck, noteStateAway, operatorsNeedKey: config.metricsRequireKey })
+}: Pick<ServerParts, 'definitions' | 'noteStateAway' | 'addressBase' | 'sessionCookie' | 'config'>) {
+  const operatorsNeedKey = config.metricsRequireKey
+  return createAuthorizer({ keyCheck, sessionCheck, sessionCookie, addressBase, noteStateAway, operatorsNeedKey })
 }
 
 export function composeServers(

@@ -1,5 +1,6 @@
 // The whole private API: the routes of all resources in one table.
 
+import { accountsRoutes } from './accounts.ts'
 import { activityLogRoutes } from './activity-log.ts'
 import { experimentsRoutes } from './experiments.ts'
 import { exportEventsRoutes } from './exports/export-events.ts'
@@ -33,6 +34,7 @@ import { definitionsRoutes } from './queries/definitions.ts'
 import { eventsRoutes } from './queries/events.ts'
 import { liveEventsRoutes } from './queries/live-events.ts'
 import { queryRoutes } from './queries/query.ts'
+import { sessionRoutes } from './session.ts'
 import { surveyStatsRoutes } from './survey-stats.ts'
 import { surveysRoutes } from './surveys.ts'
 import { usersRoutes } from './users.ts'
@@ -43,6 +45,8 @@ export function managementRoutes(deps: ManagementDeps): ManagementRoute[] {
     ...projectsRoutes(deps),
     ...personalKeysRoutes(deps),
     ...usersRoutes(deps),
+    ...sessionRoutes(deps),
+    ...accountsRoutes(deps),
     ...featureFlagsRoutes(deps),
     ...bulkFlagsRoutes(deps),
     ...singleFlagChangesRoutes(deps),

@@ -171,7 +171,7 @@ export function projectsRoutes(deps: ManagementDeps): ManagementRoute[] {
 /** A page of the projects that a key may see. */
 export function listVisibleProjects(
   deps: { readonly management: Pick<ProjectStore, 'listProjects'> },
-  caller: Caller,
+  caller: Pick<Caller, 'scopedProjectIds'>,
   { limit, offset }: PageRequest,
 ): Promise<Page<Project>> {
   const ids = isLimitedToProjects(caller) ? { ids: caller.scopedProjectIds } : {}

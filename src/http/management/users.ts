@@ -28,7 +28,8 @@ export function usersRoutes(deps: ManagementDeps): ManagementRoute[] {
     ...instanceRoutes(deps, {
       route: 'GET /api/users/@me',
       id: 'users_me',
-      summary: 'Get the caller: the personal API key, its current project and the organization.',
+      summary:
+        'Get the caller, a personal API key or a person who signed in, with their current project and the organization.',
       scope: 'user:read',
       // Accepted because tools that test a key send a limit with every request.
       query: { limit: limitParam() },
@@ -71,6 +72,14 @@ export function usersRoutes(deps: ManagementDeps): ManagementRoute[] {
 }
 
 async function encodeOrganization(deps: ManagementDeps, caller: Caller): Promise<OrganizationJson> {
+  const projects = await listProjectSummaries(deps, caller)
+  return { ...organizationNames, projects, teams: projects }
+}
+
+export async function listProjectSummaries(
+  deps: Pick<ManagementDeps, 'management'>,
+  caller: Pick<Caller, 'scopedProjectIds'>,
+): Promise<ProjectSummaryJson[]> {
   const projects: ProjectSummaryJson[] = []
   // Several pages may be needed: each has at most a mebibyte of settings, of which little is shown here.
   for (let count = 1; projects.length < Math.min(count, projectCountMax); ) {
@@ -79,7 +88,7 @@ async function encodeOrganization(deps: ManagementDeps, caller: Caller): Promise
     projects.push(...found.results.map(encodeProjectSummary))
     count = found.results.length === 0 ? 0 : found.count
   }
-  return { ...organizationNames, projects, teams: projects }
+  return projects
 }
 
 function encodeProjectSummary(project: Project): ProjectSummaryJson {

@@ -5,9 +5,10 @@ import { encodeWireError, type WireError } from '#wire/wire-error.ts'
 
 /**
  * Who may call a route. `open`: any client (health, fixed answers). `project_key`: holders of the public key, which the
- * handler checks. `personal_key`: holders of a personal key in `Authorization`, checked before the handler. `server_key`:
- * holders of a personal key or of a secret key of the project; the handler checks the key and answers with the errors of
- * PostHog's public API. `operator`: a process on this machine that is neither a proxy nor a page, or a personal key.
+ * handler checks. `personal_key`: holders of a personal key in `Authorization` and people who signed in, checked before the
+ * handler. `server_key`: holders of a personal key or of a secret key of the project; the handler checks the key and answers
+ * with the errors of PostHog's public API. `operator`: a process on this machine that is neither a proxy nor a page, a
+ * personal key, or an admin who signed in.
  */
 export const routeAccesses = ['open', 'project_key', 'personal_key', 'server_key', 'operator'] as const
 export type RouteAccess = (typeof routeAccesses)[number]
@@ -41,6 +42,8 @@ export interface Route {
    * `operator` routes any valid key.
    */
   readonly scope?: string
+  /** The scope that a person who signed in needs instead, for what a role must not do although it holds `scope`. */
+  readonly scopeOfPersons?: string
   /** Also accepts `?personal_api_key=`, which old SDKs send. Other routes refuse a key in the address. */
   readonly acceptsKeyInQuery?: true
   readonly group: RouteGroup

@@ -3,7 +3,8 @@ import { describe, it } from 'node:test'
 import type { PersonalKey } from '#core/personal-key.ts'
 import { PortError } from '#ports/port-error.ts'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'
-import { createPersonalKeyCheck, unknownKeysAskedMax } from './personal-key-check.ts'
+import { createPersonalKeyCheck } from './personal-key-check.ts'
+import { unknownSecretsAskedMax } from './secret-check.ts'
 import { hashSecret } from './secret-digests.ts'
 
 const storedKey = { id: 'k', lastUsedAtMs: null } as unknown as PersonalKey
@@ -74,16 +75,16 @@ describe('a personal key that does not exist', () => {
         error => (error instanceof PortError ? error.code : 'other'),
       ),
     )
-    assert.equal(askedCount(), 1 + unknownKeysAskedMax)
+    assert.equal(askedCount(), 1 + unknownSecretsAskedMax)
     clock.advance(10_001)
     check.forget()
     const again = check.find('phx_real')
-    assert.equal(askedCount(), 2 + unknownKeysAskedMax, 'the remembered key has expired and is looked up')
+    assert.equal(askedCount(), 2 + unknownSecretsAskedMax, 'the remembered key has expired and is looked up')
     answerAll()
     assert.equal(await again, storedKey)
     const answers = await Promise.all(unknownKeys)
-    assert.equal(answers.filter(answer => answer === 'unknown').length, unknownKeysAskedMax)
-    assert.equal(answers.filter(answer => answer === 'unavailable').length, 5_000 - unknownKeysAskedMax)
+    assert.equal(answers.filter(answer => answer === 'unknown').length, unknownSecretsAskedMax)
+    assert.equal(answers.filter(answer => answer === 'unavailable').length, 5_000 - unknownSecretsAskedMax)
 
     const next = check.find('phx_new')
     answerAll()

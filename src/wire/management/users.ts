@@ -1,11 +1,11 @@
-// `users/@me` and the organization, for PostHog's scripts: there are no user accounts, so the "user" is the personal
-// API key, with the ids that its writes store as their author, and an instance is one organization.
+// `users/@me` and the organization, for PostHog's scripts: the "user" is the person who signed in or the personal API key,
+// with the ids that their writes store as their author, and an instance is one organization.
 
 import Type, { type Static } from 'typebox'
 import { authorFields } from './author.ts'
 import { nullable, uuidSchema } from './shapes.ts'
 
-const projectSummarySchema = Type.Object({
+export const projectSummarySchema = Type.Object({
   id: Type.Integer(),
   uuid: uuidSchema,
   organization: uuidSchema,
@@ -26,7 +26,7 @@ export type OrganizationJson = Static<typeof organizationSchema>
 
 export const userSchema = Type.Object({
   ...authorFields,
-  distinct_id: Type.String({ description: 'Id of the personal API key; used as distinct id in `my_flags`.' }),
+  distinct_id: Type.String({ description: 'Id of the user or personal API key; used as distinct id in `my_flags`.' }),
   is_staff: Type.Boolean(),
   team: nullable(projectSummarySchema),
   organization: organizationSchema,

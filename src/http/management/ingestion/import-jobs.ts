@@ -43,6 +43,7 @@ import {
   answerFromEventStore,
   createInvalidInputError,
   createNotFoundError,
+  createPermissionDeniedError,
   listAnswer,
   refusal,
 } from '../kit/answers.ts'
@@ -63,6 +64,7 @@ const noDestinations = createInvalidInputError(
   'replay_side_effects',
   'Pennon sends events to no destinations, webhooks or workflows: leave the list empty.',
 )
+const onlyAdminsUndo = createPermissionDeniedError('Only an admin may undo an import that was published.')
 const noSuchJob = createNotFoundError('The project has no import job with this id.')
 
 export function importJobsRoutes(deps: ManagementDeps): ManagementRoute[] {
@@ -139,13 +141,21 @@ export function importJobsRoutes(deps: ManagementDeps): ManagementRoute[] {
         'publish',
         'Publish the job: its events become visible, and its persons and links are merged into the project.',
       ),
+      // An editor prepares imports; an admin approves them.
+      scopeOfPersons: '*',
       handle: async ({ change, project, params }) =>
         answerJob(await publishJob(deps, project.id, parseJobId(params.jobId!), change)),
     }),
     ...projectRoutes(deps, {
       ...jobAction('discard', 'Discard the job, or undo it within 30 days of publishing.'),
-      handle: async ({ change, project, params }) =>
-        answerJob(await discardJob(deps, project.id, parseJobId(params.jobId!), change)),
+      handle: async ({ caller, change, project, params }) => {
+        const id = parseJobId(params.jobId!)
+        if (caller.kind === 'person' && !hasScope(caller, '*')) {
+          const job = await findJob(deps, project.id, id)
+          if (job !== null && job.publishedAtMs !== null) return refusal(onlyAdminsUndo)
+        }
+        return answerJob(await discardJob(deps, project.id, id, change))
+      },
     }),
     ...itemRoutes(deps, jobs, {
       route: 'GET /import_jobs/:jobId/report',

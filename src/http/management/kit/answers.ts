@@ -9,6 +9,7 @@ export interface Answer {
   /** JSON text, as UTF-8 bytes when it is large; null for no body. */
   readonly json: string | Buffer | null
   readonly retryAfterSeconds?: number
+  readonly setCookie?: string
 }
 
 export function answer(status: number, value: unknown): Answer {

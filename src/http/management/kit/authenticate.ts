@@ -1,17 +1,33 @@
-// Authenticates and authorizes callers of the private API: `Authorization: Bearer phx_…`, scopes, and the projects a key is
-// limited to. The route table names the scope of each route; handlers check whether a project exists.
+// Authenticates and authorizes callers of the private API: `Authorization: Bearer phx_…` or the cookie of a session, scopes,
+// and the projects a key is limited to. The route table names the scope of each route; handlers check whether a project
+// exists.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { PersonalKey } from '#core/personal-key.ts'
+import type { SignedIn } from '#core/users/session.ts'
+import { listScopesOfUser, toUserAuthor } from '#core/users/user.ts'
 import { PortError } from '#ports/port-error.ts'
 import { isSecretKey } from '#services/manage/generate-key.ts'
 import { type PersonalKeyCheck, personalKeyPrefix } from '#services/manage/personal-key-check.ts'
+import type { SessionCheck } from '#services/manage/session-check.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
+import { corsMethods } from '../../shared/cors.ts'
 import { type Route, sendError } from '../../shared/route.ts'
 import type { LogStateOutage } from '../../shared/state-outage.ts'
 import { stateUnavailable } from './answers.ts'
+import type { GetBaseUrl } from './base-url.ts'
+import { findCrossSiteError, readSessionSecret } from './session-cookie.ts'
 
-export interface AuthorizerDeps {
+/** What finds the caller of a request. */
+export interface CallerChecks {
   readonly keyCheck: PersonalKeyCheck
+  readonly sessionCheck: SessionCheck
+  /** The name of the cookie. */
+  readonly sessionCookie: string
+}
+
+export interface AuthorizerDeps extends CallerChecks {
+  readonly addressBase: GetBaseUrl
   /** `operator` routes need a key even from this machine. */
   readonly operatorsNeedKey: boolean
   readonly noteStateAway: LogStateOutage
@@ -35,15 +51,41 @@ export function createAuthorizer(
   }
 }
 
-/** Who sends a request, and what it may do. */
-export interface Caller {
-  readonly kind: 'key'
+interface AnyCaller {
   readonly id: string
   readonly label: string
   /** `*`, or scopes such as `feature_flag:read`. */
   readonly scopes: readonly string[]
   /** Ids of the projects that the caller is limited to; empty means all. */
   readonly scopedProjectIds: readonly number[]
+}
+
+/** Who sends a request, and what it may do: a personal API key, or a person who signed in. */
+export type Caller =
+  | (AnyCaller & { readonly kind: 'key' })
+  | (AnyCaller & { readonly kind: 'person'; readonly email?: string; readonly signedIn: SignedIn })
+
+function toKeyCaller({ id, label, scopes, scopedProjectIds }: PersonalKey): Caller {
+  return { kind: 'key', id, label, scopes, scopedProjectIds }
+}
+
+function toPersonCaller(signedIn: SignedIn): Caller {
+  const author = { ...toUserAuthor(signedIn.user), id: signedIn.user.id }
+  return { kind: 'person', ...author, scopes: listScopesOfUser(signedIn.user), scopedProjectIds: [], signedIn }
+}
+
+/** The caller as it is now, for an answer that stays open; null when its key or session ended. */
+export async function findCallerAgain(
+  { keyCheck, sessionCheck, sessionCookie }: CallerChecks,
+  request: FastifyRequest,
+  caller: Caller,
+): Promise<Caller | null> {
+  if (caller.kind === 'key') {
+    const key = await keyCheck.find(readBearerSecret(request)!)
+    return key?.id === caller.id ? toKeyCaller(key) : null
+  }
+  const signedIn = await sessionCheck.find(readSessionSecret(request, sessionCookie)!)
+  return signedIn === null ? null : toPersonCaller(signedIn)
 }
 
 const callers = new WeakMap<FastifyRequest, Caller>()
@@ -71,32 +113,44 @@ export function mayUseProject(caller: Pick<Caller, 'scopedProjectIds'>, projectI
   return !isLimitedToProjects(caller) || caller.scopedProjectIds.includes(projectId)
 }
 
-async function findAccessError(
-  { keyCheck, operatorsNeedKey }: AuthorizerDeps,
-  route: Route,
-  request: FastifyRequest,
-): Promise<WireError | null> {
+async function findAccessError(deps: AuthorizerDeps, route: Route, request: FastifyRequest): Promise<WireError | null> {
   const secret = readBearerSecret(request)
   // Checked before the key itself: a key in a URL ends up in the logs of every server on the way.
   if (hasKeyInQuery(request)) return keyInQuery
-  if (secret === null) {
+  let caller: Caller
+  if (secret !== null) {
+    const key = await deps.keyCheck.find(secret)
+    if (key === null) return secret.startsWith(personalKeyPrefix) ? unknownKey : otherKindOfKey
+    caller = toKeyCaller(key)
+  } else {
     if (request.headers.authorization?.startsWith(personalKeyPrefix)) return withoutBearer
-    if (route.access !== 'operator') return notAuthenticated
-    return !operatorsNeedKey && isLocalPeer(request) ? null : operatorUnknown
+    // Pages of other sites may call the other groups, with the cookies of their users.
+    const session = corsMethods[route.group] === null ? readSessionSecret(request, deps.sessionCookie) : null
+    if (session === null) {
+      if (route.access !== 'operator') return notAuthenticated
+      return !deps.operatorsNeedKey && isLocalPeer(request) ? null : operatorUnknown
+    }
+    const crossSite = findCrossSiteError(request, deps.addressBase)
+    if (crossSite !== null) return crossSite
+    const signedIn = await deps.sessionCheck.find(session)
+    if (signedIn === null) return sessionEnded
+    caller = toPersonCaller(signedIn)
   }
-  const key = await keyCheck.find(secret)
-  if (key === null) return secret.startsWith(personalKeyPrefix) ? unknownKey : otherKindOfKey
-  const { id, label, scopes, scopedProjectIds } = key
-  const caller: Caller = { kind: 'key', id, label, scopes, scopedProjectIds }
-  const scope = route.scope ?? (route.access === 'operator' ? 'any' : '*')
-  const lacking = scope.split(' ').find(one => !hasScope(caller, one))
-  if (lacking !== undefined) return createMissingScopeError(lacking)
+  const lacking = listNeededScopes(route, caller).find(one => !hasScope(caller, one))
+  if (lacking !== undefined)
+    return caller.kind === 'key' ? createMissingScopeError(lacking) : createMissingRightError(caller.signedIn, lacking)
   const { projectId } = request.params as { projectId?: string }
   if (projectId !== undefined && /^\d+$/.test(projectId) && !mayUseProject(caller, Number(projectId))) {
     return otherProject
   }
   callers.set(request, caller)
   return null
+}
+
+function listNeededScopes(route: Route, caller: Caller): readonly string[] {
+  if (caller.kind === 'person' && route.scopeOfPersons !== undefined) return [route.scopeOfPersons]
+  if (route.scope !== undefined) return route.scope.split(' ')
+  return [route.access === 'operator' && caller.kind === 'key' ? 'any' : '*']
 }
 
 export function readBearerSecret(request: FastifyRequest): string | null {
@@ -153,6 +207,8 @@ export const keyInQuery = wireError(
   'not_authenticated',
   'Secret keys are not accepted in URLs, which end up in logs. Send the key as a header: Authorization: Bearer phx_…',
 )
+/** Stable, since pages then ask to sign in again. */
+const sessionEnded = wireError(401, 'session_ended', 'The session has ended. Sign in again.')
 const unknownKey = wireError(401, 'not_authenticated', 'This personal API key is unknown or was deleted.')
 const otherKindOfKey = wireError(
   401,
@@ -164,4 +220,10 @@ const otherProject = wireError(403, 'permission_denied', 'This personal API key 
 /** @param reason why this request needs the scope, if only some requests to a route do. */
 export function createMissingScopeError(scope: string, reason = ''): WireError {
   return wireError(403, 'permission_denied', `This personal API key lacks the scope '${scope}'. ${reason}`.trimEnd())
+}
+
+function createMissingRightError({ user }: SignedIn, scope: string): WireError {
+  const what =
+    scope === '*' ? 'may not do this: only an admin may' : `lacks the scope '${scope}'. An admin can change it`
+  return wireError(403, 'permission_denied', `Your role, ${user.role}, ${what}.`)
 }

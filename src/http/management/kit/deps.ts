@@ -16,14 +16,17 @@ import type { ExportSlots } from '#services/exports/export-slots.ts'
 import type { DecideService } from '#services/flags/decide.ts'
 import type { LiveEvents } from '#services/live/live-events.ts'
 import type { RandomBytes } from '#services/manage/generate-key.ts'
+import type { Passwords } from '#services/manage/passwords.ts'
 import type { PayloadCipher } from '#services/manage/payload-cipher.ts'
-import type { PersonalKeyCheck } from '#services/manage/personal-key-check.ts'
 import type { SubjectScans } from '#services/scans/subject-scans.ts'
 import type { Logger } from '#telemetry/log.ts'
+import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
 import type { LogStateOutage } from '../../shared/state-outage.ts'
+import type { CallerChecks } from './authenticate.ts'
 import type { GetBaseUrl } from './base-url.ts'
 
-export interface ManagementDeps {
+/** The checks are the same instances as in `createAuthorizer`, so that what ends here ends at once. */
+export interface ManagementDeps extends CallerChecks {
   readonly addressBase: GetBaseUrl
   readonly management: ManagementStore
   readonly rejects: RejectReplay
@@ -37,8 +40,13 @@ export interface ManagementDeps {
   readonly log: Pick<EventLogReader, 'listStreams' | 'readStreamStatus' | 'listLosses'>
   /** Resolves when this front serves everything up to the revision; a write of a definition is answered only then. */
   readonly definitionsReady: (revision: number) => Promise<void>
-  /** The same instance as in `createAuthorizer`, so that a deleted key stops working at once. */
-  readonly keyCheck: PersonalKeyCheck
+  readonly passwords: Passwords
+  /** The proxies that tell whose request it is, for limits of attempts to sign in. */
+  readonly trustedProxies: TrustedProxies
+  /** `PENNON_PUBLIC_URL`; null when addresses follow the request. */
+  readonly publicUrl: string | null
+  /** The version of Pennon. */
+  readonly version: string
   /** The project as this front serves it; null when the front knows no such project. */
   readonly servedProject: (projectId: number) => CompiledProject | null
   readonly decide: Pick<DecideService, 'traceEvaluation'>

@@ -26,6 +26,7 @@ import { type Caller, isLimitedToProjects, mayUseProject, readCaller } from './a
 import { type GetBaseUrl, rememberBaseUrl } from './base-url.ts'
 import { type QuerySpec, type QueryValues, readQueryParams } from './query-params.ts'
 import { createBodyParser } from './request-json.ts'
+import { findCrossSiteError } from './session-cookie.ts'
 
 /** Maximum bytes of a body; the largest flags are far smaller. */
 export const managementBodyBytesMax = 1024 * 1024
@@ -42,21 +43,25 @@ export interface Operation {
 }
 
 export interface ManagementRoute extends Route {
-  readonly access: 'personal_key'
+  readonly access: 'personal_key' | 'open'
+  /** `any` for an open route. */
   readonly scope: string
   readonly operation: Operation
 }
 
-export interface Call<Q extends QuerySpec, B> {
+export interface OpenCall<Q extends QuerySpec, B> {
   readonly request: FastifyRequest
-  readonly caller: Caller
-  /** The author and time of what the request writes: the caller, and now. */
-  readonly change: Change
   readonly params: Readonly<Record<string, string>>
   readonly query: QueryValues<Q>
   readonly body: B
   /** Aborted when the caller disconnects before the answer. */
   readonly signal: AbortSignal
+}
+
+export interface Call<Q extends QuerySpec, B> extends OpenCall<Q, B> {
+  readonly caller: Caller
+  /** The author and time of what the request writes: the caller, and now. */
+  readonly change: Change
 }
 
 export interface ProjectCall<Q extends QuerySpec, B> extends Call<Q, B> {
@@ -72,6 +77,8 @@ interface EndpointBase<Q extends QuerySpec, S extends TSchema> {
   readonly summary: string
   /** The scope that a key needs, several separated by spaces when it needs each of them; `any` for every valid key. */
   readonly scope: string
+  /** See `Route`. */
+  readonly scopeOfPersons?: string
   readonly query?: Q
   readonly body?: S
   /** The body may be absent, although the endpoint creates something (201). */
@@ -105,6 +112,10 @@ export interface InstanceEndpoint<Q extends QuerySpec, S extends TSchema> extend
   readonly handle: (call: Call<Q, Static<S>>) => Promise<Answer>
 }
 
+export interface OpenEndpoint<Q extends QuerySpec, S extends TSchema> extends Omit<EndpointBase<Q, S>, 'scope'> {
+  readonly handle: (call: OpenCall<Q, Static<S>>) => Promise<Answer>
+}
+
 export interface ProjectEndpoint<Q extends QuerySpec, S extends TSchema> extends EndpointBase<Q, S> {
   /** Prefixes that end in `:projectId`; `projectPrefixes` when absent. */
   readonly prefixes?: readonly string[]
@@ -124,13 +135,29 @@ export function instanceRoutes<Q extends QuerySpec, S extends TSchema>(
   deps: EndpointDeps,
   endpoint: InstanceEndpoint<Q, S>,
 ): ManagementRoute[] {
-  const read = createRequestReader(deps, endpoint)
+  const read = createRequestReader(endpoint)
   return [parsePath(endpoint), ...(endpoint.aliases ?? [])].map(path =>
     toRoute(deps, endpoint, path, async (request, signal) => {
       const call = await read(request, signal)
-      return 'status' in call ? call : endpoint.handle(call)
+      return 'status' in call ? call : endpoint.handle(addCaller(deps, call))
     }),
   )
+}
+
+/** An endpoint for pages of this instance, before anyone has signed in. */
+export function openRoutes<Q extends QuerySpec, S extends TSchema>(
+  deps: EndpointDeps,
+  endpoint: OpenEndpoint<Q, S>,
+): ManagementRoute[] {
+  const described = { ...endpoint, scope: 'any' }
+  const read = createRequestReader(described)
+  const route = toRoute(deps, described, parsePath(endpoint), async (request, signal) => {
+    const call = await read(request, signal)
+    if ('status' in call) return call
+    const crossSite = findCrossSiteError(request, deps.addressBase)
+    return crossSite === null ? endpoint.handle(call) : refusal(crossSite)
+  })
+  return [{ ...route, access: 'open' }]
 }
 
 /** The endpoint under every prefix, called with the project: 404 if it is unknown, 403 if the key may not see it. */
@@ -138,7 +165,7 @@ export function projectRoutes<Q extends QuerySpec, S extends TSchema>(
   deps: EndpointDeps,
   endpoint: ProjectEndpoint<Q, S>,
 ): ManagementRoute[] {
-  const read = createRequestReader(deps, endpoint)
+  const read = createRequestReader(endpoint)
   return (endpoint.prefixes ?? projectPrefixes).map(prefix =>
     toRoute(deps, endpoint, `${prefix}${parsePath(endpoint)}`, async (request, signal) => {
       const caller = readCaller(request)
@@ -147,7 +174,7 @@ export function projectRoutes<Q extends QuerySpec, S extends TSchema>(
       if (!mayUseProject(caller, project.id))
         return refusal(createPermissionDeniedError('This API key has no access to this project.'))
       const call = await read(request, signal)
-      return 'status' in call ? call : endpoint.handle({ ...call, project })
+      return 'status' in call ? call : endpoint.handle({ ...addCaller(deps, call), project })
     }),
   )
 }
@@ -202,10 +229,15 @@ function parsePath({ route }: { readonly route: string }): string {
   return route.slice(route.indexOf('/')).replace(/\/$/, '')
 }
 
-function createRequestReader<Q extends QuerySpec, S extends TSchema>(
-  { clock }: Pick<EndpointDeps, 'clock'>,
-  endpoint: EndpointBase<Q, S>,
-) {
+function addCaller<Q extends QuerySpec, B>({ clock }: EndpointDeps, call: OpenCall<Q, B>): Call<Q, B> {
+  const caller = readCaller(call.request)
+  const { id, label } = caller
+  const email = caller.kind === 'person' ? caller.email : undefined
+  const by = { id, label, ...(email !== undefined && { email }) }
+  return { ...call, caller, change: { by, atMs: clock.nowMs() } }
+}
+
+function createRequestReader<Q extends QuerySpec, S extends TSchema>(endpoint: EndpointBase<Q, S>) {
   const { body: schema = noFields, postHogFields, wrongNames, uniqueKeysIn } = endpoint
   const method = parseMethod(endpoint)
   const parseBody =
@@ -220,17 +252,14 @@ function createRequestReader<Q extends QuerySpec, S extends TSchema>(
         })
   const makesSomething = method === 'POST' && endpoint.success.status === 201
   const needsBody = makesSomething && endpoint.body !== undefined && endpoint.bodyIsOptional !== true
-  return async (request: FastifyRequest, signal: AbortSignal): Promise<Call<Q, Static<S>> | Answer> => {
+  return async (request: FastifyRequest, signal: AbortSignal): Promise<OpenCall<Q, Static<S>> | Answer> => {
     const query = readQueryParams(endpoint.query ?? {}, request.query as object)
     if (!query.ok) return refusal(query.error)
     if (needsBody && (request.body as Buffer).length === 0) return refusal(noBody)
     const body = await parseBody?.(request.body as Buffer, request.headers['content-type'] ?? '')
     if (body?.ok === false) return refusal(body.error)
-    const caller = readCaller(request)
     return {
       request,
-      caller,
-      change: { by: { id: caller.id, label: caller.label }, atMs: clock.nowMs() },
       params: request.params as Record<string, string>,
       query: query.value as QueryValues<Q>,
       body: body?.value as Static<S>,
@@ -251,6 +280,7 @@ function toRoute(
     path,
     access: 'personal_key',
     scope: endpoint.scope,
+    ...(endpoint.scopeOfPersons !== undefined && { scopeOfPersons: endpoint.scopeOfPersons }),
     group: endpoint.group ?? 'management',
     bodyLimitBytes: endpoint.bodyBytesMax ?? managementBodyBytesMax,
     tooLarge: tooLargeError(endpoint),
@@ -295,8 +325,9 @@ function tooLargeError(endpoint: EndpointBase<QuerySpec, TSchema>): WireError {
   return wireError(413, 'payload_too_large', detail)
 }
 
-function sendAnswer(reply: FastifyReply, { status, json, retryAfterSeconds }: Answer): void {
+function sendAnswer(reply: FastifyReply, { status, json, retryAfterSeconds, setCookie }: Answer): void {
   reply.code(status)
+  if (setCookie !== undefined) reply.header('set-cookie', setCookie)
   if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds))
   if (json === null) reply.send()
   else reply.header('content-type', 'application/json').send(json)

@@ -75,6 +75,11 @@ export function buildOpenApiDocument(deps: OpenApiDeps): Json {
 const createBearerScheme = (description: string): Json => ({ type: 'http', scheme: 'bearer', description })
 const securitySchemes = {
   personalApiKey: createBearerScheme('A personal API key, phx_…'),
+  session: {
+    ...{ type: 'apiKey', in: 'cookie', name: 'pennon_session' },
+    description:
+      'The session of a person who signed in, for pages of this instance. The name of the cookie ends in eight characters of the instance.',
+  },
   projectSecretKey: createBearerScheme('A secret key of the project, phs_…'),
   projectApiKey: createBearerScheme('The project API key, phc_…, which is public.'),
   projectApiKeyHeader: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'The project API key.' },
@@ -108,6 +113,7 @@ const tagDescriptions: Readonly<Record<string, string>> = {
   feature_flags: 'Feature flags, their history and explanations of their values.',
   flags: 'Flag evaluation, with the project API key.',
   groups: 'Groups and group types.',
+  invitations: 'Links for new users.',
   health: 'Health and metrics of the instance.',
   import_jobs: 'Imports that are published together and can be undone.',
   ingestion: 'Event processing status and ingestion warnings.',
@@ -122,7 +128,8 @@ const tagDescriptions: Readonly<Record<string, string>> = {
   replay: 'Session recordings.',
   surveys: 'Surveys and their statistics.',
   usage: 'Usage per day.',
-  users: 'The calling key and its project.',
+  session: 'Signing in and out, and the own user.',
+  users: 'The caller, and the people who may sign in.',
 }
 
 function collectTags(paths: Readonly<Record<string, Json>>): Json[] {
@@ -160,8 +167,9 @@ function describeManagementRoute(route: ManagementRoute): Json {
     operationId: createOperationId(route),
     tags: [operation.tag],
     summary: operation.summary,
-    security: [{ personalApiKey: [] }],
+    security: route.access === 'open' ? [] : [{ personalApiKey: [] }, { session: [] }],
     'x-scope': route.scope,
+    ...(route.scopeOfPersons === undefined ? {} : { 'x-scope-of-persons': route.scopeOfPersons }),
     parameters: [...describePathParameters(route.path), ...describeQueryParameters(operation)],
     ...(operation.body === null ? {} : { requestBody: { required: true, content: describeBodyContent(operation) } }),
     responses: {
@@ -171,8 +179,8 @@ function describeManagementRoute(route: ManagementRoute): Json {
       },
       ...(operation.id === 'cohorts_recount' ? { 202: describeRunningAnswer(schema) } : {}),
       ...(takesInput || route.path.includes(':') ? { 400: describeErrorAnswer('Invalid input.') } : {}),
-      401: describeErrorAnswer('Missing or invalid personal API key.'),
-      403: describeErrorAnswer('The key lacks the scope or access to the project.'),
+      401: describeErrorAnswer('Missing or invalid personal API key or session.'),
+      403: describeErrorAnswer('The key or role lacks the scope or access to the project.'),
       404: describeErrorAnswer('Not found.'),
       ...(operation.body === null
         ? {}

@@ -1,6 +1,6 @@
 // What answers that stay open share: their headers, and the check of whether the caller's key may still read the answer.
 
-import { type Caller, hasScope, mayUseProject, readBearerSecret } from './authenticate.ts'
+import { type Caller, type CallerChecks, findCallerAgain, hasScope, mayUseProject } from './authenticate.ts'
 import type { ManagementDeps } from './deps.ts'
 import type { ProjectCall } from './endpoint.ts'
 import type { QuerySpec } from './query-params.ts'
@@ -9,7 +9,7 @@ import type { QuerySpec } from './query-params.ts'
 export const streamHeaders = { 'cache-control': 'no-store, no-transform', 'x-accel-buffering': 'no' } as const
 
 export const accessEndDetails = {
-  access_ended: 'The key was deleted, or can no longer read this project.',
+  access_ended: 'The key or session has ended, or can no longer read this project.',
   project_deleted: 'The project was deleted.',
 } as const
 export type AccessEndReason = keyof typeof accessEndDetails
@@ -19,18 +19,17 @@ export type AccessEndReason = keyof typeof accessEndDetails
  * spaces.
  */
 export async function findAccessLossReason(
-  { keyCheck, servedProject }: Pick<ManagementDeps, 'keyCheck' | 'servedProject'>,
+  deps: CallerChecks & Pick<ManagementDeps, 'servedProject'>,
   { request, caller, project }: Pick<ProjectCall<QuerySpec, unknown>, 'request' | 'caller' | 'project'>,
   scopes: string,
-  mayRead: (key: Pick<Caller, 'scopes'>) => boolean = () => true,
+  mayRead: (now: Pick<Caller, 'scopes'>) => boolean = () => true,
 ): Promise<AccessEndReason | null> {
-  const key = await keyCheck.find(readBearerSecret(request)!)
+  const now = await findCallerAgain(deps, request, caller)
   const isAllowed =
-    key !== null &&
-    key.id === caller.id &&
-    scopes.split(' ').every(scope => hasScope(key, scope)) &&
-    mayRead(key) &&
-    mayUseProject(key, project.id)
+    now !== null &&
+    scopes.split(' ').every(scope => hasScope(now, scope)) &&
+    mayRead(now) &&
+    mayUseProject(now, project.id)
   if (!isAllowed) return 'access_ended'
-  return servedProject(project.id) === null ? 'project_deleted' : null
+  return deps.servedProject(project.id) === null ? 'project_deleted' : null
 }

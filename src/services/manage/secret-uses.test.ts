@@ -4,16 +4,16 @@ import { PortError } from '#ports/port-error.ts'
 import { createSilentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'
-import { startPersonalKeyUseRecorder } from './personal-key-uses.ts'
+import { startSecretUseRecorder } from './secret-uses.ts'
 
 type Use = { id: string; usedAtMs: number }
 
-function usesOn(savePersonalKeyUses: (uses: readonly Use[]) => Promise<void>) {
+function usesOn(save: (uses: readonly Use[]) => Promise<void>) {
   const clock = fixedClock(1_000_000)
   const metrics = createMetrics()
-  const management = { savePersonalKeyUses }
-  const uses = startPersonalKeyUseRecorder({
-    management,
+  const uses = startSecretUseRecorder({
+    save,
+    what: 'personal keys',
     clock,
     logger: createSilentLogger(),
     metrics,

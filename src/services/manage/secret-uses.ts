@@ -1,17 +1,18 @@
-// Records when personal API keys were last used, to the minute. Requests only note a use; it is written a little later,
-// so that no request waits for the write or fails with it.
+// Records when personal API keys and sessions were last used, to the minute. Requests only note a use; it is written a
+// little later, so that no request waits for the write or fails with it.
 
-import type { PersonalKey } from '#core/personal-key.ts'
 import type { Clock } from '#ports/clock.ts'
 import { PortError } from '#ports/port-error.ts'
-import type { PersonalKeyStore } from '#ports/state/project-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 
-export type PersonalKeyUses = ReturnType<typeof startPersonalKeyUseRecorder>
+export type SecretUses = ReturnType<typeof startSecretUseRecorder>
 
-export interface PersonalKeyUsesOptions {
-  readonly management: Pick<PersonalKeyStore, 'savePersonalKeyUses'>
+export interface SecretUsesOptions {
+  /** Moves the stored times forward, never back. */
+  readonly save: (uses: readonly { id: string; usedAtMs: number }[]) => Promise<void>
+  /** Names in the log what was used. */
+  readonly what: 'personal keys' | 'sessions'
   readonly clock: Clock
   readonly logger: Logger
   readonly metrics: Pick<Metrics, 'dependencyFailures'>
@@ -23,9 +24,8 @@ export interface PersonalKeyUsesOptions {
 const resolutionMs = 60_000
 const notedCountMax = 1_000
 
-export function startPersonalKeyUseRecorder(options: PersonalKeyUsesOptions) {
-  const { management, clock, logger, metrics } = options
-  /** By key id, oldest first. */
+export function startSecretUseRecorder({ save, what, clock, logger, metrics, delayMs }: SecretUsesOptions) {
+  /** By id, oldest first. */
   const notedAtMs = new Map<string, number>()
   let waiting = new Map<string, number>()
   let timer: NodeJS.Timeout | undefined
@@ -37,18 +37,18 @@ export function startPersonalKeyUseRecorder(options: PersonalKeyUsesOptions) {
     const uses = Array.from(waiting, ([id, usedAtMs]) => ({ id, usedAtMs }))
     waiting = new Map()
     try {
-      await management.savePersonalKeyUses(uses)
+      await save(uses)
     } catch (cause) {
-      // A failed write is not retried, since no request depends on it: the key's next use that is noted is written again.
+      // A failed write is not retried, since no request depends on it: the next use that is noted is written again.
       const code = cause instanceof PortError ? cause.code : 'unavailable'
       metrics.dependencyFailures.inc({ port: 'management-store', code })
-      logger.warn({ err: cause, keyCount: uses.length }, 'could not save when personal keys were last used')
+      logger.warn({ err: cause, count: uses.length }, `could not save when ${what} were last used`)
     }
   }
 
   return {
-    /** Notes that the key is used now. */
-    note({ id, lastUsedAtMs }: Pick<PersonalKey, 'id' | 'lastUsedAtMs'>): void {
+    /** Notes that something is used now. */
+    note({ id, lastUsedAtMs }: { readonly id: string; readonly lastUsedAtMs: number | null }): void {
       const nowMs = clock.nowMs()
       // Another process may have written a later use.
       const knownMs = Math.max(notedAtMs.get(id) ?? 0, lastUsedAtMs ?? 0)
@@ -57,7 +57,7 @@ export function startPersonalKeyUseRecorder(options: PersonalKeyUsesOptions) {
       if (notedAtMs.size >= notedCountMax) notedAtMs.delete(notedAtMs.keys().next().value!)
       notedAtMs.set(id, nowMs)
       waiting.set(id, nowMs)
-      timer ??= setTimeout(() => void flush(), options.delayMs).unref()
+      timer ??= setTimeout(() => void flush(), delayMs).unref()
     },
     /** Writes the remaining uses. */
     close: flush,

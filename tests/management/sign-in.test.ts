@@ -1,0 +1,401 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { fieldOf } from '../support/fields-of.ts'
+import { startManagement } from '../support/management-api.ts'
+import {
+  aPassword,
+  aSignedInUser,
+  callFromPage,
+  inviteToken,
+  pageHeaders,
+  readCookie,
+  readToken,
+  signIn,
+  toPerson,
+} from '../support/people.ts'
+
+const hourMs = 3_600_000
+
+describe('signing in', () => {
+  it('works with a link and then with e-mail and password, and tells who that is', async t => {
+    const api = await startManagement(t)
+    const token = await inviteToken(api, { role: 'editor', email: ' Ada@X.example', name: 'Ada' })
+    const checked = await callFromPage(api, 'POST', '/api/session/link/check/', { body: { token } })
+    assert.deepEqual(checked.body, {
+      ...{ purpose: 'invitation', email: 'ada@x.example', name: 'Ada', role: 'editor' },
+      ...{ is_new_user: true, has_password: false, expires_at: '2026-05-08T12:00:00.000Z' },
+    })
+    const body = { token, name: 'Ada Lovelace', password: aPassword }
+    const first = await callFromPage(api, 'POST', '/api/session/link/', { body })
+    assert.equal(first.status, 200, first.text)
+    const { user, session, role, scopes, projects, build } = first.body
+    assert.deepEqual(
+      [user.name, user.email, user.has_password, user.disabled, role, build],
+      ['Ada Lovelace', 'ada@x.example', true, false, 'editor', '1.2.3'],
+    )
+    assert.ok(scopes.includes('feature_flag:write') && !scopes.includes('project:write'))
+    assert.deepEqual(fieldOf(projects, 'name'), ['First'])
+    assert.deepEqual([session.is_current, session.ends_at], [true, '2026-05-08T12:00:00.000Z'])
+
+    const again = await signIn(api, 'ADA@x.example ')
+    assert.equal(again.status, 200, again.text)
+    assert.notEqual(readCookie(again), readCookie(first), 'every sign-in has a session of its own')
+    const ada = toPerson(api, again)
+    const own = await ada.call('GET', '/api/session/')
+    assert.deepEqual([own.status, own.body.user.id], [200, user.id])
+    const me = await ada.call('GET', '/api/users/@me/')
+    assert.deepEqual(
+      [me.status, me.body.uuid, me.body.first_name, me.body.email, me.body.team.name],
+      [200, user.id, 'Ada Lovelace', 'ada@x.example', 'First'],
+    )
+    assert.equal((await ada.call('DELETE', '/api/session/')).status, 204)
+    const ended = await ada.call('GET', '/api/session/')
+    assert.deepEqual([ended.status, ended.body.code], [401, 'session_ended'])
+    assert.equal((await toPerson(api, first).call('GET', '/api/session/')).status, 200, 'the other session goes on')
+  })
+
+  it('sets a cookie that only the private API of this instance sees', async t => {
+    const cookieOf = async (options: object, headers = {}) => {
+      const api = await startManagement(t, options)
+      await aSignedInUser(api, 'admin')
+      return (await signIn(api, 'admin@x.example', aPassword, headers)).headers.get('set-cookie')
+    }
+    const form = (secure: string) =>
+      new RegExp(
+        String.raw`^pennon_session_\w{8}=[\w-]{43}; Max-Age=2592000; Path=/api; HttpOnly; SameSite=Strict${secure}$`,
+      )
+    assert.match((await cookieOf({}))!, form(''))
+    assert.match((await cookieOf({}, { 'x-forwarded-proto': 'https' }))!, form('; Secure'))
+    assert.match((await cookieOf({ publicUrl: 'https://pennon.example' }))!, form('; Secure'))
+    const api = await startManagement(t)
+    const ada = await aSignedInUser(api, 'admin')
+    const out = await ada.call('DELETE', '/api/session/')
+    assert.match(
+      out.headers.get('set-cookie')!,
+      /^pennon_session_\w{8}=; Max-Age=0; Path=\/api; HttpOnly; SameSite=Strict$/,
+    )
+  })
+
+  it('does not tell an unknown address from a wrong password, a missing password or a disabled user', async t => {
+    const api = await startManagement(t)
+    await aSignedInUser(api, 'admin')
+    const eve = await aSignedInUser(api, 'viewer')
+    await api.patch(`/api/users/${eve.id}/`, { disabled: true })
+    const token = await inviteToken(api, { role: 'viewer', email: 'later@x.example' })
+    assert.equal((await callFromPage(api, 'POST', '/api/session/link/', { body: { token } })).status, 200)
+    const answers = new Set<string>()
+    for (const [email, password] of [
+      ['nobody@x.example', aPassword],
+      ['not an address', aPassword],
+      ['admin@x.example', 'wrong horse battery'],
+      ['admin@x.example', 'short'],
+      ['viewer@x.example', aPassword],
+      ['later@x.example', aPassword],
+    ] as const) {
+      const { status, text, headers } = await signIn(api, email, password)
+      assert.equal(headers.get('set-cookie'), null)
+      answers.add(`${status} ${text}`)
+    }
+    assert.equal(answers.size, 1, [...answers].join('\n'))
+    assert.match([...answers][0]!, /^401 .*"code":"wrong_credentials"/)
+  })
+
+  it('needs a page of this instance, so that no other site can sign somebody in', async t => {
+    const api = await startManagement(t)
+    await aSignedInUser(api, 'admin')
+    const sent = { email: 'admin@x.example', password: aPassword }
+    const form = new URLSearchParams(sent).toString()
+    for (const [headers, body] of [
+      [{ 'content-type': 'application/x-www-form-urlencoded', origin: 'https://evil.example' }, form],
+      [{ 'content-type': 'text/plain', 'sec-fetch-site': 'cross-site' }, JSON.stringify(sent)],
+      [{ 'x-pennon-ui': '1', 'sec-fetch-site': 'cross-site' }, sent],
+      [{ 'x-pennon-ui': '1', 'sec-fetch-site': 'same-site' }, sent],
+      [{ 'x-pennon-ui': '1', origin: 'https://evil.example' }, sent],
+      [{ 'x-pennon-ui': '1', origin: 'null' }, sent],
+      [{}, sent],
+    ] as const) {
+      const reply = await api.call('POST', '/api/session/', { key: null, headers, body })
+      assert.ok([400, 403].includes(reply.status), `${JSON.stringify(headers)}: ${reply.text}`)
+      assert.equal(reply.headers.get('set-cookie'), null)
+    }
+    for (const origin of [api.url, undefined]) {
+      const headers = { 'x-pennon-ui': '1', ...(origin !== undefined && { origin }) }
+      assert.equal((await api.call('POST', '/api/session/', { key: null, headers, body: sent })).status, 200)
+    }
+  })
+
+  it('refuses misspelt fields, wrong types and bodies that are too large', async t => {
+    const api = await startManagement(t)
+    const send = async (body: unknown, path = '/api/session/') => {
+      const reply = await callFromPage(api, 'POST', path, { body })
+      return [reply.status, reply.body.code, reply.body.attr]
+    }
+    assert.deepEqual(await send({ email: 'a@x.example', pasword: 'x' }), [400, 'invalid_input', 'pasword'])
+    assert.deepEqual(await send({ email: 'a@x.example' }), [400, 'required', 'password'])
+    assert.deepEqual(await send({ email: 5, password: 'x' }), [400, 'invalid', 'email'])
+    assert.deepEqual(await send({ email: 'a'.repeat(20_000), password: 'x' }), [413, 'payload_too_large', null])
+    const token = await inviteToken(api, { role: 'admin' })
+    const link = '/api/session/link/'
+    assert.deepEqual(await send({ token, password: 'too short' }, link), [400, 'invalid_input', 'password'])
+    assert.deepEqual(await send({ token, password: 'x'.repeat(201) }, link), [400, 'invalid_input', 'password'])
+    assert.deepEqual(await send({ token, email: 'ada' }, link), [400, 'invalid_input', 'email'])
+    assert.deepEqual(await send({ token, name: '  ' }, link), [400, 'invalid_input', 'name'])
+    assert.equal((await send({ token, email: 'ada@x.example', password: 'ø'.repeat(200) }, link))[0], 200)
+  })
+})
+
+describe('a link', () => {
+  it('works once, for as long as its purpose says, and no GET or check uses it up', async t => {
+    const api = await startManagement(t)
+    const token = await inviteToken(api, { role: 'admin', email: 'ada@x.example' })
+    for (const path of ['/api/session/link/', `/api/session/link/?token=${token}`, '/api/session/link/check/'])
+      assert.equal((await api.call('GET', path, { key: null })).status, 405, path)
+    const post = (path: string, sent: object) => callFromPage(api, 'POST', path, { body: sent })
+    for (let n = 0; n < 3; n++) assert.equal((await post('/api/session/link/check/', { token })).status, 200)
+    api.clock.advance(7 * 24 * hourMs - 1)
+    const both = await Promise.all([1, 2].map(() => post('/api/session/link/', { token })))
+    assert.deepEqual(both.map(({ status }) => status).sort(), [200, 410])
+    const used = await post('/api/session/link/', { token })
+    assert.deepEqual([used.status, used.body.code], [410, 'link_used'])
+    assert.equal((await post('/api/session/link/check/', { token })).body.code, 'link_used')
+
+    const later = await inviteToken(api, { role: 'viewer', email: 'eve@x.example' })
+    api.clock.advance(7 * 24 * hourMs)
+    for (const path of ['/api/session/link/', '/api/session/link/check/']) {
+      const expired = await post(path, { token: later })
+      assert.deepEqual([expired.status, expired.body.code], [410, 'link_expired'])
+    }
+    const unknown = await post('/api/session/link/', { token: 'x'.repeat(43) })
+    assert.deepEqual([unknown.status, unknown.body.code], [404, 'link_unknown'])
+  })
+
+  it('to reset a password works for an hour, needs a new password, and ends the other sessions', async t => {
+    const api = await startManagement(t)
+    const ada = await aSignedInUser(api, 'admin')
+    const make = async () => readToken((await api.post(`/api/users/${ada.id}/reset_link/`)).link)
+    const replaced = await make()
+    const token = await make()
+    const post = (sent: object) => callFromPage(api, 'POST', '/api/session/link/', { body: sent })
+    assert.equal((await post({ token: replaced, password: 'another password' })).body.code, 'link_unknown')
+    const missing = await post({ token })
+    assert.deepEqual([missing.status, missing.body.attr], [400, 'password'])
+    const spent = await post({ token, password: 'another password' })
+    assert.equal(spent.status, 200, spent.text)
+    assert.equal((await ada.call('GET', '/api/session/')).status, 401)
+    assert.equal((await signIn(api, ada.email)).status, 401)
+    assert.equal((await signIn(api, ada.email, 'another password')).status, 200)
+    const late = await make()
+    api.clock.advance(hourMs)
+    assert.equal((await post({ token: late, password: 'yet another one' })).body.code, 'link_expired')
+  })
+
+  it('for an address that is taken, or for a user who is disabled, is refused', async t => {
+    const api = await startManagement(t)
+    const ada = await aSignedInUser(api, 'admin', { email: 'ada@x.example' })
+    await aSignedInUser(api, 'viewer', { email: 'eve@x.example' })
+    await api.refuses('POST', '/api/invitations/', [{ role: 'admin', email: 'ADA@x.example' }, 'email', 'email_taken'])
+    const token = await inviteToken(api, { role: 'viewer' })
+    const taken = await callFromPage(api, 'POST', '/api/session/link/', { body: { token, email: ada.email } })
+    assert.deepEqual([taken.status, taken.body.code], [409, 'email_taken'])
+    const { results } = await api.get('/api/users/')
+    const eve = results.find(({ role }: { role: string }) => role === 'viewer')
+    const reset = readToken((await api.post(`/api/users/${eve.id}/reset_link/`)).link)
+    await api.patch(`/api/users/${eve.id}/`, { disabled: true })
+    const body = { token: reset, password: aPassword }
+    assert.equal((await callFromPage(api, 'POST', '/api/session/link/', { body })).body.code, 'link_unknown')
+    const refused = await api.call('POST', `/api/users/${eve.id}/reset_link/`)
+    assert.deepEqual([refused.status, refused.body.code], [403, 'user_disabled'])
+  })
+
+  it('begins with the public URL, which must be the root of a host', async t => {
+    const linkOf = async (options: object) => {
+      const api = await startManagement(t, options)
+      const { status, body } = await api.call('POST', '/api/invitations/', { body: { role: 'viewer' } })
+      return { status, body, url: api.url }
+    }
+    const own = await linkOf({})
+    assert.ok(own.body.link.startsWith(`${own.url}/ui/welcome#`), own.body.link)
+    const behind = await linkOf({ publicUrl: 'https://pennon.example' })
+    assert.ok(behind.body.link.startsWith('https://pennon.example/ui/welcome#'), behind.body.link)
+    const below = await linkOf({ publicUrl: 'https://shop.example/flags' })
+    assert.deepEqual([below.status, below.body.code], [400, 'public_url_has_path'])
+  })
+})
+
+describe('guessing passwords', () => {
+  it('waits longer after each failure on one account, from whichever address, and a link still works', async t => {
+    const api = await startManagement(t)
+    const ada = await aSignedInUser(api, 'admin')
+    const guess = (n: number, password = 'wrong horse battery') =>
+      signIn(api, ada.email, password, { 'x-forwarded-for': `192.0.2.${n}` })
+    for (let n = 0; n < 5; n++) assert.equal((await guess(n)).status, 401)
+    const waiting = await guess(9, aPassword)
+    assert.deepEqual([waiting.status, waiting.body.code], [429, 'too_many_attempts'])
+    assert.equal(waiting.headers.get('retry-after'), '1')
+    assert.match(waiting.body.detail, /Try again in 1 s\.$/)
+    api.clock.advance(1_000)
+    assert.equal((await guess(10)).status, 401)
+    assert.equal((await guess(11)).headers.get('retry-after'), '2')
+    const reset = readToken((await api.post(`/api/users/${ada.id}/reset_link/`)).link)
+    const body = { token: reset, password: 'another password' }
+    assert.equal((await callFromPage(api, 'POST', '/api/session/link/', { body })).status, 200)
+    api.clock.advance(15 * 60_000)
+    assert.equal((await guess(12, 'another password')).status, 200, 'no wait is longer than 15 minutes')
+    assert.equal((await guess(13)).status, 401, 'a success starts afresh')
+    assert.equal((await guess(14, 'another password')).status, 200)
+  })
+
+  it('waits on unknown addresses as on known ones', async t => {
+    const api = await startManagement(t)
+    const statuses: number[] = []
+    for (let n = 0; n < 6; n++)
+      statuses.push((await signIn(api, 'nobody@x.example', aPassword, { 'x-forwarded-for': `192.0.2.${n}` })).status)
+    assert.deepEqual(statuses, [401, 401, 401, 401, 401, 429])
+  })
+
+  it('is limited to 20 attempts a minute from one address, of IPv6 its /64; links count too', async t => {
+    const api = await startManagement(t)
+    const from = (address: string) => ({ 'x-forwarded-for': address })
+    for (let n = 0; n < 10; n++) {
+      assert.equal((await signIn(api, `a${n}@x.example`, aPassword, from(`2001:db8::${n + 1}`))).status, 401)
+      const body = { token: `${n}`.repeat(43) }
+      const headers = from(`2001:db8::ffff:${n}`)
+      assert.equal((await callFromPage(api, 'POST', '/api/session/link/', { body, headers })).status, 404)
+    }
+    const last = await signIn(api, 'z@x.example', aPassword, from('2001:db8::1'))
+    assert.deepEqual([last.status, last.headers.get('retry-after')], [429, '60'])
+    assert.equal((await signIn(api, 'z@x.example', aPassword, from('2001:db8:1::1'))).status, 401)
+    api.clock.advance(60_000)
+    assert.equal((await signIn(api, 'y@x.example', aPassword, from('2001:db8::1'))).status, 401)
+  })
+
+  it('is not counted against those who sign in rightly', async t => {
+    const api = await startManagement(t)
+    await aSignedInUser(api, 'admin')
+    for (let n = 0; n < 25; n++) assert.equal((await signIn(api, 'admin@x.example')).status, 200)
+  })
+})
+
+describe('a session', () => {
+  it('is not looked at beside a key, and a key has none', async t => {
+    const api = await startManagement(t)
+    const ada = await aSignedInUser(api, 'admin')
+    const reader = await api.addKey(['feature_flag:read'])
+    const headers = { cookie: ada.cookie, ...pageHeaders }
+    assert.equal((await api.call('GET', '/api/projects/', { key: reader, headers })).status, 403)
+    assert.equal((await api.call('GET', '/api/projects/', { key: 'phx_unknown', headers })).status, 401)
+    assert.equal((await api.call('GET', '/api/projects/', { key: null, headers })).status, 200)
+    const none = await api.call('GET', '/api/session/')
+    assert.deepEqual([none.status, none.body.code], [403, 'permission_denied'])
+    assert.equal((await callFromPage(api, 'GET', '/api/session/')).body.code, 'not_authenticated')
+  })
+
+  it('works only for requests of a page of this instance', async t => {
+    const api = await startManagement(t)
+    const { cookie } = await aSignedInUser(api, 'admin')
+    const ask = async (method: string, headers: object) => {
+      const options = {
+        key: null,
+        headers: { cookie, ...headers },
+        ...(method === 'POST' && { body: { name: 'New' } }),
+      }
+      const { status, body } = await api.call(method, '/api/projects/', options)
+      return status === 403 ? body.code : status
+    }
+    const page = { 'x-pennon-ui': '1' }
+    for (const site of ['cross-site', 'same-site', 'none', 'same-origin, cross-site', '']) {
+      assert.equal(await ask('GET', { 'sec-fetch-site': site }), 'cross_site_request', site)
+      assert.equal(await ask('POST', { ...page, 'sec-fetch-site': site }), 'cross_site_request', site)
+    }
+    // As an image, a script or a form of another site, in browsers without Sec-Fetch-Site.
+    assert.equal(await ask('GET', {}), 'cross_site_request')
+    assert.equal(await ask('POST', { origin: 'https://evil.example' }), 'cross_site_request')
+    assert.equal(await ask('POST', { origin: api.url }), 'cross_site_request', 'a write needs the header')
+    assert.equal(await ask('POST', { 'sec-fetch-site': 'same-origin' }), 'cross_site_request')
+    assert.equal(await ask('GET', { ...page, origin: 'https://evil.example' }), 'cross_site_request')
+    assert.equal(await ask('GET', { ...page, origin: 'not a URL' }), 'cross_site_request')
+    assert.equal(await ask('GET', { 'sec-fetch-site': 'same-origin' }), 200)
+    assert.equal(await ask('GET', page), 200, 'plain http: browsers send neither header with a read')
+    assert.equal(await ask('POST', { ...page, origin: api.url }), 201)
+    assert.equal(await ask('POST', { ...page, 'sec-fetch-site': 'same-origin' }), 201)
+    const preflight = await fetch(`${api.url}/api/projects/`, {
+      method: 'OPTIONS',
+      headers: { origin: 'https://evil.example', 'access-control-request-headers': 'x-pennon-ui' },
+    })
+    assert.equal(preflight.headers.get('access-control-allow-origin'), null)
+  })
+
+  it('ends after 7 days without a request, and 30 days after the sign-in', async t => {
+    const api = await startManagement(t)
+    const dayMs = 24 * hourMs
+    const idle = await aSignedInUser(api, 'admin')
+    const busy = await aSignedInUser(api, 'editor')
+    for (let day = 0; day < 30; day += 6) {
+      assert.equal((await busy.call('GET', '/api/session/')).status, 200, `day ${day}`)
+      await waitForUses(api, busy.id)
+      api.clock.advance(6 * dayMs)
+      if (day === 6) assert.equal((await idle.call('GET', '/api/session/')).body.code, 'session_ended')
+    }
+    assert.equal((await busy.call('GET', '/api/session/')).body.code, 'session_ended')
+    assert.equal((await signIn(api, busy.email)).status, 200)
+  })
+
+  it('is listed and ended by its user and by an admin, and nobody else', async t => {
+    const api = await startManagement(t)
+    const admin = await aSignedInUser(api, 'admin')
+    const ada = await aSignedInUser(api, 'editor')
+    const others = [await signIn(api, ada.email), await signIn(api, ada.email)].map(reply => toPerson(api, reply))
+    const listed = await ada.call('GET', '/api/users/@me/sessions/')
+    assert.equal(listed.body.count, 3)
+    const ids = fieldOf(listed.body.results, 'id')
+    const isCurrent = fieldOf(listed.body.results, 'is_current')
+    assert.equal(isCurrent.filter(Boolean).length, 1)
+    const page = await ada.call('GET', '/api/users/@me/sessions/?limit=2&offset=2')
+    assert.deepEqual([page.body.results.length, page.body.next], [1, null])
+    const another = ids.find((_, index) => !isCurrent[index])
+    assert.equal((await admin.call('DELETE', `/api/users/@me/sessions/${another}/`)).status, 404)
+    assert.equal((await ada.call('GET', `/api/users/${admin.id}/sessions/`)).status, 403)
+    assert.equal((await ada.call('DELETE', `/api/users/@me/sessions/${another}/`)).status, 204)
+    const states = () => Promise.all(others.map(async one => (await one.call('GET', '/api/session/')).status))
+    assert.deepEqual((await states()).sort(), [200, 401])
+    assert.equal((await ada.call('DELETE', '/api/users/@me/sessions/')).status, 204)
+    assert.deepEqual(await states(), [401, 401])
+    const [own] = (await admin.call('GET', `/api/users/${ada.id}/sessions/`)).body.results
+    assert.equal(own.is_current, false)
+    assert.equal((await admin.call('DELETE', `/api/users/${ada.id}/sessions/${own.id}/`)).status, 204)
+    assert.equal((await ada.call('GET', '/api/session/')).status, 401)
+    await signIn(api, ada.email)
+    assert.equal((await admin.call('DELETE', `/api/users/${ada.id}/sessions/`)).status, 204)
+    assert.equal((await admin.call('GET', `/api/users/${ada.id}/sessions/`)).body.count, 0)
+  })
+
+  it('changes its user’s name freely, and the password only with the present one', async t => {
+    const api = await startManagement(t)
+    const ada = await aSignedInUser(api, 'viewer')
+    const other = toPerson(api, await signIn(api, ada.email))
+    const change = (body: object) => ada.call('PATCH', '/api/session/user/', { body })
+    assert.equal((await change({ name: ' Ada ' })).body.name, 'Ada')
+    assert.equal((await change({ password: 'x' })).body.attr, 'password')
+    assert.equal((await change({ ...(await change({})).body, role: 'admin' })).body.role, 'viewer')
+    const missing = await change({ password: 'another password' })
+    assert.deepEqual([missing.status, missing.body.attr], [400, 'current_password'])
+    const wrong = await change({ password: 'another password', current_password: 'wrong horse battery' })
+    assert.deepEqual([wrong.status, wrong.body.code], [403, 'wrong_password'])
+    assert.equal((await change({ email: 'a@x.example' })).body.attr, 'current_password')
+    const changed = await change({ password: 'another password', current_password: aPassword })
+    assert.equal(changed.status, 200, changed.text)
+    for (const ended of [ada, other]) assert.equal((await ended.call('GET', '/api/session/')).status, 401)
+    const headers = { cookie: readCookie(changed) }
+    assert.equal((await callFromPage(api, 'GET', '/api/session/', { headers })).status, 200, 'the new session')
+    assert.equal((await signIn(api, ada.email, 'another password')).status, 200)
+  })
+})
+
+/** Waits until the state knows that the user was seen now. */
+async function waitForUses(api: Awaited<ReturnType<typeof startManagement>>, userId: string): Promise<void> {
+  const seenAtMs = api.clock.nowMs()
+  for (;;) {
+    if ((await api.management.findUser(userId))?.lastSeenAtMs === seenAtMs) return
+    await new Promise(resolve => setTimeout(resolve, 2))
+  }
+}
