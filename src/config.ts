@@ -208,7 +208,7 @@ const settings: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     '',
     'http(s)://host[:port][/path], without a query',
     orNull(parsePublicUrl),
-    'public URL, for `next` in lists; default: taken from each request',
+    'public URL, for `next` in lists and links to sign in; default: taken from each request',
   ),
   metricsRequireKey: setting(
     'PENNON_METRICS_REQUIRE_KEY',
