@@ -5,7 +5,14 @@ import type { FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
 import { omitUndefined } from '#core/omit-undefined.ts'
 import type { User } from '#core/users/user.ts'
-import { createLinkForUser, deleteUser, inviteUser, type NewLink, updateUser } from '#services/manage/manage-users.ts'
+import {
+  buildLinkUrl,
+  createLinkForUser,
+  deleteUser,
+  inviteUser,
+  type NewLink,
+  updateUser,
+} from '#services/manage/manage-users.ts'
 import { endSessions } from '#services/manage/sign-in.ts'
 import {
   accountSchema,
@@ -19,12 +26,13 @@ import { countedPageSchema, formatInstant } from '#wire/management/shapes.ts'
 import { wireError } from '#wire/wire-error.ts'
 import { type Answer, answer, createPermissionDeniedError, noContent, notFoundHere, refusal } from './kit/answers.ts'
 import { isLimitedToProjects } from './kit/authenticate.ts'
+import { readBaseUrl } from './kit/base-url.ts'
 import type { ManagementDeps } from './kit/deps.ts'
 import { type InstanceEndpoint, instanceRoutes, type ManagementRoute } from './kit/endpoint.ts'
 import { answerCountedList, encodeObjects } from './kit/list-answers.ts'
 import { pageParams, type QuerySpec } from './kit/query-params.ts'
 import { answerEnd, answerSessions } from './session.ts'
-import { buildLinkUrl, emailTaken, invalidEmail, userDisabled } from './sign-in-answers.ts'
+import { belowPath, emailTaken, invalidEmail, userDisabled } from './sign-in-answers.ts'
 
 export function accountsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
@@ -132,8 +140,8 @@ const userErrors = {
 }
 
 function answerLink(deps: ManagementDeps, request: FastifyRequest, { id, token, expiresAtMs }: NewLink): Answer {
-  const link = buildLinkUrl(deps, request, token)
-  return typeof link === 'string' ? answer(201, { id, link, expires_at: formatInstant(expiresAtMs) }) : refusal(link)
+  const link = buildLinkUrl(deps.publicUrl ?? readBaseUrl(request), token)
+  return link === null ? refusal(belowPath) : answer(201, { id, link, expires_at: formatInstant(expiresAtMs) })
 }
 
 type AdminEndpoint<Q extends QuerySpec, S extends TSchema> = Omit<InstanceEndpoint<Q, S>, 'scope'>

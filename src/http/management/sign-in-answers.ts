@@ -6,7 +6,6 @@ import type { LinkRefusal, OwnRefusal, SignInOrigin, SignInRefusal } from '#serv
 import { findClientAddress, findSenderNetwork } from '#wire/address/client-address.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { type Answer, createInvalidInputError, createRequiredError, notFoundHere, refusal } from './kit/answers.ts'
-import { readBaseUrl } from './kit/base-url.ts'
 import type { ManagementDeps } from './kit/deps.ts'
 
 export function readSignInOrigin(
@@ -65,23 +64,7 @@ const linkErrors = {
   expired: wireError(410, 'link_expired', 'This link has expired. Ask for another one.', 'token'),
 }
 
-/** The address of a link; an error if people cannot sign in at this instance's address. */
-export function buildLinkUrl(
-  { publicUrl }: Pick<ManagementDeps, 'publicUrl'>,
-  request: FastifyRequest,
-  token: string,
-): string | WireError {
-  const base = publicUrl ?? readBaseUrl(request)
-  return URL.canParse(base) && new URL(base).pathname !== '/' ? belowPath : formatLink(base, token)
-}
-
-/** The token comes after `#`, so that it reaches no log and no referrer. */
-export function formatLink(base: string, token: string): string {
-  return `${base}/ui/welcome#${token}`
-}
-
-/** Cookies of a session have the path `/api`. */
-const belowPath = wireError(
+export const belowPath = wireError(
   400,
   'public_url_has_path',
   'People can sign in only at the root of a host, and the public URL of this instance has a path. Give it a host name or a port of its own.',

@@ -76,6 +76,14 @@ export async function deleteUser(
   return deleted
 }
 
+/**
+ * The address of a link. The token comes after `#`, so that it reaches no log and no referrer.
+ * @returns null for a base with a path, below which people cannot sign in: the cookies of sessions have the path `/api`.
+ */
+export function buildLinkUrl(base: string, token: string): string | null {
+  return URL.canParse(base) && new URL(base).pathname !== '/' ? null : `${base}/ui/welcome#${token}`
+}
+
 async function createLink(
   { management, newUuid, randomBytes }: ManageUsersDeps,
   link: Pick<SignInLink, 'purpose' | 'userId' | 'email' | 'name' | 'role' | 'seesPersons'>,
