@@ -7,12 +7,12 @@ import { describe, it, type TestContext } from 'node:test'
 import { createLogger } from '#telemetry/log.ts'
 import { eventually } from '../support/eventually.ts'
 import { startFront } from '../support/front.ts'
-import type { CallOptions, ManagementApi } from '../support/management-api.ts'
-import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
+import { testProjectKey } from '../support/pennon.ts'
 import {
   aPassword,
   aSignedInUser,
   callFromPage,
+  callsTo,
   inviteToken,
   pageHeaders,
   signIn,
@@ -20,38 +20,13 @@ import {
 } from '../support/people.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-/** Calls with the personal key of the instance, unless another key or null is given. */
-function callsTo(url: string): Pick<ManagementApi, 'call'> {
-  return {
-    call: async (method, path, { key = testPersonalKey, body, headers }: CallOptions = {}) => {
-      const response = await fetch(url + path, {
-        method,
-        headers: {
-          ...(key !== null && { authorization: `Bearer ${key}` }),
-          ...(body !== undefined && { 'content-type': 'application/json' }),
-          ...headers,
-        },
-        ...(body !== undefined && { body: JSON.stringify(body) }),
-      })
-      const text = await response.text()
-      const isJson = (response.headers.get('content-type') ?? '').startsWith('application/json')
-      return {
-        status: response.status,
-        headers: response.headers,
-        text,
-        body: isJson && text ? JSON.parse(text) : null,
-      }
-    },
-  }
-}
-
 async function startTwoFronts(t: TestContext) {
   const settings = { PENNON_DATA: tempDir(t) }
   const fronts = [await startFront(settings), await startFront(settings)]
   t.after(async () => {
     for (const front of fronts.toReversed()) await front.close()
   })
-  return fronts.map(({ url }) => callsTo(url)) as [Pick<ManagementApi, 'call'>, Pick<ManagementApi, 'call'>]
+  return fronts.map(({ url }) => callsTo(url)) as [ReturnType<typeof callsTo>, ReturnType<typeof callsTo>]
 }
 
 describe('two fronts', () => {

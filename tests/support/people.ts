@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import type { Role } from '#core/users/user.ts'
 import type { CallOptions, ManagementApi, Reply } from './management-api.ts'
+import { testPersonalKey } from './pennon.ts'
 
 export const aPassword = 'correct horse battery'
 
@@ -27,6 +28,31 @@ export function callFromPage(
 }
 
 type CallApi = Pick<ManagementApi, 'call'>
+
+/** Calls of a front or an instance, with its personal key unless another key or null is given. */
+export function callsTo(url: string): CallApi {
+  return {
+    call: async (method, path, { key = testPersonalKey, body, headers }: CallOptions = {}) => {
+      const response = await fetch(url + path, {
+        method,
+        headers: {
+          ...(key !== null && { authorization: `Bearer ${key}` }),
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+          ...headers,
+        },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      })
+      const text = await response.text()
+      const isJson = (response.headers.get('content-type') ?? '').startsWith('application/json')
+      return {
+        status: response.status,
+        headers: response.headers,
+        text,
+        body: isJson && text ? JSON.parse(text) : null,
+      }
+    },
+  }
+}
 
 /** The token of an invitation, made with the key that `call` sends by default. */
 export async function inviteToken(api: CallApi, body: object): Promise<string> {
