@@ -11,7 +11,14 @@ import {
   type SignInLink,
   userAgentCharsMax,
 } from '#core/users/session.ts'
-import { isUsablePassword, normalizeEmail, toUserAuthor, type User } from '#core/users/user.ts'
+import {
+  isUsablePassword,
+  normalizeEmail,
+  normalizePassword,
+  passwordLength,
+  toUserAuthor,
+  type User,
+} from '#core/users/user.ts'
 import type { Clock } from '#ports/clock.ts'
 import type {
   AttemptKeys,
@@ -74,7 +81,9 @@ export function signIn(
     if (throttled !== null) return err(throttled)
     const user = known === null ? null : await management.findUserByEmail(known)
     const hash = await management.findPasswordHash(user?.id ?? '')
-    const isRight = isUsablePassword(password) && (await passwords.matches(password, hash))
+    // A shorter password than new ones may have is checked: the limit may have been lower when it was set.
+    const { length } = normalizePassword(password)
+    const isRight = length <= passwordLength.max && (await passwords.matches(password, hash))
     if (!isRight || user === null || user.isDisabled || hash === null) {
       const change = { by: { id: null, label: 'Sign-in' }, atMs: clock.nowMs() }
       await management.recordFailedSignIn({ accountKey, user, address: origin.address }, change)
