@@ -1,25 +1,23 @@
-// Restoring rows that the event store lost, while their job is being published or discarded.
+// Restoring rows that the event store lost, or may have lost, while their job is being published or discarded.
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
+import type { CapturedEvent } from '#core/events/captured-event.ts'
 import type { ImportJob } from '#core/imports/import-job.ts'
+import { PortError } from '#ports/port-error.ts'
 import { type RestoreDeps, restoreEvents } from '#services/processing/restore-events.ts'
 import { createSilentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { openSqliteState } from '../support/state.ts'
-import { anImportedEvent, noSalts, recordsAt } from '../support/values.ts'
+import { anEvent, anImportedEvent, noSalts, recordsAt } from '../support/values.ts'
+import { wrapMethods } from '../support/with-methods.ts'
 import { type ImportWorld, importWorld } from '../support/world/import-world.ts'
+import { shownBy } from './jobs/never-sent.ts'
 
-/** Restores the event of a pending job, and calls `meanwhile` between computing the row and inserting it. */
-async function restoreWhile(t: TestContext, meanwhile: (world: ImportWorld, job: ImportJob) => Promise<void>) {
-  const world = await importWorld(t, openSqliteState)
-  const job = await world.createJob()
-  const event = anImportedEvent('e', 'a', 86_400_000, {}, { importJobId: job.id })
-  await world.apply(event)
-  world.events.pending.length = 0
+/** Restores the row of an imported event, and calls `meanwhile` between computing the row and inserting it. */
+async function restore(world: ImportWorld, event: CapturedEvent, meanwhile?: () => Promise<void>): Promise<void> {
   let isDone = false
-  const { chunks, clock, management } = world
-  const { events } = world
+  const { chunks, clock, events, management } = world
   const inserting: RestoreDeps['events'] = {
     findChargedTimes: identities => events.findChargedTimes(identities),
     findOverrides: ids => events.findOverrides(ids),
@@ -30,7 +28,7 @@ async function restoreWhile(t: TestContext, meanwhile: (world: ImportWorld, job:
     insert: async rows => {
       if (!isDone) {
         isDone = true
-        await meanwhile(world, job)
+        await meanwhile?.()
       }
       return events.insert(rows)
     },
@@ -50,6 +48,16 @@ async function restoreWhile(t: TestContext, meanwhile: (world: ImportWorld, job:
     },
     new AbortController().signal,
   )
+}
+
+/** Restores the row of a pending job's event, which was lost. */
+async function restoreWhile(t: TestContext, meanwhile: (world: ImportWorld, job: ImportJob) => Promise<void>) {
+  const world = await importWorld(t, openSqliteState)
+  const job = await world.createJob()
+  const event = anImportedEvent('e', 'a', 86_400_000, {}, { importJobId: job.id })
+  await world.apply(event)
+  world.events.pending.length = 0
+  await restore(world, event, () => meanwhile(world, job))
   return [world.events.pending.length, world.events.rows.size]
 }
 
@@ -73,4 +81,40 @@ describe('restoring rows of an import job', () => {
     })
     assert.deepEqual(await rows, [0, 0])
   })
+})
+
+describe('restoring rows of a published job, after a worker was killed while it undid the job', () => {
+  const day = 86_400_000
+  const live = [
+    anEvent('e', 'user', { $set: { live: 1 } }, { timestampMs: 20 * day }),
+    anEvent('e', 'device', {}, { timestampMs: 20 * day }),
+  ]
+  const imported = (importJobId: number) =>
+    anImportedEvent('$identify', 'user', day, { $anon_distinct_id: 'device', $set: { k: 1 } }, { importJobId })
+
+  /** Fails at the first call of the method, as if the worker had been killed there. */
+  async function undoUntil(world: ImportWorld, name: string): Promise<void> {
+    const failing = <Port extends object>(port: Port): Port =>
+      wrapMethods(port, async (each, run) => {
+        if (each === name) throw new PortError('state', 'unavailable')
+        return run()
+      })
+    const over = { state: failing(world.chunks), jobs: failing(world.management), events: failing(world.events) }
+    world.clock.advance(10_000)
+    await assert.rejects(world.work(over).workNow(new AbortController().signal), PortError)
+  }
+
+  for (const method of ['updateImportJob', 'listJobIds', 'commitChunk', 'discardJob', 'clearImportJob'])
+    it(`leaves the rows that the undo needs, when it was killed at ${method}`, async t => {
+      const world = await importWorld(t, openSqliteState)
+      await world.apply(...live)
+      const before = await shownBy(world)
+      const job = await world.publishEvents(imported(0))
+      await world.startDiscarding(job)
+      await undoUntil(world, method)
+      await restore(world, imported(job.id))
+      await world.discard(job)
+      assert.deepEqual(await world.notes(job), {})
+      assert.deepEqual(await shownBy(world), before)
+    })
 })

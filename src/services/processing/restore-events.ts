@@ -126,8 +126,8 @@ function wrapStoresReadOnly(deps: RestoreDeps): Omit<RestoreDeps, 'events'> & Pi
 
 /**
  * If a job was published or discarded while its rows were rebuilt, the rows were inserted as pending rows, or although the
- * job is gone: publish or discard the rows again. A job that is published or discarded later includes these rows anyway. A
- * job that no longer exists was discarded.
+ * job is gone: publish or discard the rows again. A job that is published or discarded later includes these rows anyway;
+ * until then, the undo of a published job needs all of the job's rows. A job that no longer exists was discarded.
  */
 async function repeatJobEnd(
   before: NonNullable<ChunkChanges['imports']>['jobs'][number],
@@ -135,13 +135,16 @@ async function repeatJobEnd(
 ): Promise<void> {
   const job = await jobs.findImportJob(before.id)
   if (job === null) return events.discardJob(before.id)
-  if (job.state === 'discarding' || job.state === 'discarded')
-    await (job.day === null ? events.discardJob(job.id) : events.deleteSharedJobRows(job.id))
+  if (areRowsDiscarded(job)) await (job.day === null ? events.discardJob(job.id) : events.deleteSharedJobRows(job.id))
   else if (isJobPending(before) && areRowsPublished(job)) await events.publishJob(job.id)
 }
 
+function areRowsDiscarded({ state, step }: ImportJob): boolean {
+  return state === 'discarded' || (state === 'discarding' && step === 'clearing')
+}
+
 function areRowsPublished({ state, step }: ImportJob): boolean {
-  return state === 'published' || step === 'rows' || step === 'clearing'
+  return state === 'published' || (state === 'publishing' && (step === 'rows' || step === 'clearing'))
 }
 
 function toOverrides({ mappings, personMappings }: LoadedChunk): PersonIdOverride[] {
