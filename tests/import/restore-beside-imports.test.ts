@@ -14,8 +14,12 @@ import { wrapMethods } from '../support/with-methods.ts'
 import { type ImportWorld, importWorld } from '../support/world/import-world.ts'
 import { shownBy } from './jobs/never-sent.ts'
 
-/** Restores the row of an imported event, and calls `meanwhile` between computing the row and inserting it. */
-async function restore(world: ImportWorld, event: CapturedEvent, meanwhile?: () => Promise<void>): Promise<void> {
+/** Restores the rows of a chunk's events, and calls `meanwhile` between computing the rows and inserting them. */
+async function restore(
+  world: ImportWorld,
+  captured: readonly CapturedEvent[],
+  meanwhile?: () => Promise<void>,
+): Promise<void> {
   let isDone = false
   const { chunks, clock, events, management } = world
   const inserting: RestoreDeps['events'] = {
@@ -33,15 +37,18 @@ async function restore(world: ImportWorld, event: CapturedEvent, meanwhile?: () 
       return events.insert(rows)
     },
   }
-  const records = recordsAt([{ kind: 'event', event }])
-  const info = { stream: 'historical', traffic: 'import' } as const
+  const isImport = captured[0]!.lane === 'historical'
+  const info = isImport
+    ? ({ stream: 'historical', traffic: 'import' } as const)
+    : ({ stream: 'main', traffic: 'live' } as const)
+  const records = recordsAt(captured.map(event => ({ kind: 'event', event })))
+  const range = { fromOffset: 0, toOffset: records.length }
   await restoreEvents(
-    'historical',
-    { fromOffset: 0, toOffset: records[0]!.offset + 1 },
+    info.stream,
+    range,
     {
       log: {
-        read: async (_, offset) =>
-          ({ ...info, records, nextOffset: Math.max(offset, records[0]!.offset + 1) }) as never,
+        read: async (_, offset) => ({ ...info, records, nextOffset: Math.max(offset, records.length) }) as never,
       },
       ...{ logId: 'log', state: chunks, events: inserting, jobs: management, geoip: null, saltOf: noSalts, clock },
       ...{ metrics: createMetrics(), logger: createSilentLogger(), random: () => 0.5 },
@@ -57,7 +64,7 @@ async function restoreWhile(t: TestContext, meanwhile: (world: ImportWorld, job:
   const event = anImportedEvent('e', 'a', 86_400_000, {}, { importJobId: job.id })
   await world.apply(event)
   world.events.pending.length = 0
-  await restore(world, event, () => meanwhile(world, job))
+  await restore(world, [event], () => meanwhile(world, job))
   return [world.events.pending.length, world.events.rows.size]
 }
 
@@ -112,9 +119,28 @@ describe('restoring rows of a published job, after a worker was killed while it 
       const job = await world.publishEvents(imported(0))
       await world.startDiscarding(job)
       await undoUntil(world, method)
-      await restore(world, imported(job.id))
+      await restore(world, [imported(job.id)])
       await world.discard(job)
       assert.deepEqual(await world.notes(job), {})
       assert.deepEqual(await shownBy(world), before)
     })
+})
+
+it('leaves a live event before a job that was published between storing and restoring the event', async t => {
+  const day = 86_400_000
+  const world = await importWorld(t, openSqliteState)
+  const live = [
+    anEvent('e', 'other', {}, { timestampMs: 20 * day }),
+    anEvent('$identify', 'user', { $anon_distinct_id: 'device' }, { timestampMs: 20 * day }),
+  ]
+  await world.apply(...live)
+  const before = await shownBy(world)
+  const job = await world.publishEvents(
+    anImportedEvent('$identify', 'other', day, { $anon_distinct_id: 'device', $set: { k: 1 } }),
+  )
+  world.clock.advance(1_000)
+  await restore(world, live)
+  await world.discard(job)
+  assert.deepEqual(await shownBy(world), before)
+  assert.deepEqual(await world.notes(job), { cannot_merge_already_identified: 1 })
 })

@@ -165,6 +165,24 @@ export function eventHistoryContract(
     )
   })
 
+  it('says which rows were restored', async () => {
+    const [projectId, job] = [subject.newProject(), subject.newJob()]
+    const [writes, nothing] = [event(projectId, 'ada', { $set: { plan: 'pro' } }), event(projectId, 'ada')]
+    const day = (row: StoredEvent) => imported(row, job, { importPartition: 1 })
+    const events = [writes, nothing, day(writes), day(nothing)]
+    await subject.insert({ events })
+    const read = async () =>
+      (await subject.store.readHistory(projectId, { distinctIds: ['ada'] }))
+        .map(row => [row.uuid, row.importJobId === job, row.isRestored].join(' '))
+        .sort()
+    const stored = events.map(row => [row.uuid, row.importJobId === job, false].join(' '))
+    assert.deepEqual(await read(), stored.toSorted())
+    subject.clock.advance(1_000)
+    await subject.insert({ events: events.map(row => ({ ...row, personMode: 'propertyless' })), areRestored: true })
+    const restored = events.map(row => [row.uuid, row.importJobId === job, true].join(' '))
+    assert.deepEqual(await read(), [...stored, ...restored].sort())
+  })
+
   it('preserves the exact JSON text of every value', async () => {
     const projectId = subject.newProject()
     const texts = [

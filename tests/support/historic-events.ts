@@ -18,6 +18,7 @@ export function aHistoricEvent(over: Partial<HistoricEvent> = {}): HistoricEvent
     timestampMs: 1_789_999_999_000,
     storedAtMs: 1_790_000_000_000,
     erasuresBefore: 0,
+    isRestored: false,
     isOfJob: false,
     changesJson: '{}',
     ...over,

@@ -198,11 +198,12 @@ export class MemoryEventStore implements EventWriter, EventHistory, ChargedUsage
     }
     return this.#rowsOf(projectId)
       .filter(({ row }) => isAsked(row))
-      .map(({ row, insertedAtMs: storedAtMs }) => {
+      .map(({ row, insertedAtMs: storedAtMs, rank }) => {
         const timestampMs = row.timestampMs + (row.sentLaterMs ?? 0)
         const isOfJob = (row.importPartition ?? row.importJobId) > 1
         const erasuresBefore = this.#erasures.get(row) ?? 0
-        return { ...row, timestampMs, storedAtMs, isOfJob, erasuresBefore, changesJson: row.propertiesJson }
+        const isRestored = rank % 2 === 0
+        return { ...row, timestampMs, storedAtMs, isOfJob, isRestored, erasuresBefore, changesJson: row.propertiesJson }
       })
   }
 

@@ -99,7 +99,7 @@ export function createEventHistoryQueries(clients: Pick<ClickHouseClients, 'read
     // This query runs first: a row stored between the two queries is then found at least by the second, which reads its
     // changes.
     const ofKinds = await ask(
-      `SELECT argMin(${fields}, (created_at, log_stream, log_offset)), argMin(${fields}, (${sentAtSql}, toString(uuid))) ${rows}
+      `SELECT argMin(${fields}, (created_at, log_stream, log_offset)), argMin(${fields}, (${sentAtSql}, toString(uuid), ${isRestoredSql})) ${rows}
         GROUP BY distinct_id, import_job_id, import_partition, historical_migration, person_mode, lane = 'ai', erasures_before
         LIMIT ${foundRowsMax + 1}`,
       params,
@@ -153,6 +153,7 @@ type HistoryRow = [
   storedAtMs: number | string,
   erasuresBefore: number,
   changesJson: string,
+  isRestored: number,
 ]
 
 function toHistoricEvent(row: HistoryRow): HistoricEvent {
@@ -172,6 +173,7 @@ function toHistoricEvent(row: HistoryRow): HistoricEvent {
     storedAtMs: Number(row[12]),
     erasuresBefore: row[13],
     changesJson: row[14],
+    isRestored: row[15] === 1,
   }
 }
 
@@ -181,12 +183,15 @@ function toPlaceKey(row: HistoryRow): string {
   return JSON.stringify([uuid, event, distinctId, importJobId, logStream, logOffset, storedAtMs])
 }
 
+/** SQL of whether `writeEventRow` gave the row the version of a restored row. */
+const isRestoredSql = `row_version < if(import_job_id = 0, ${2n ** 62n}, 1)`
+
 const sentAtSql = 'toUnixTimestamp64Milli(timestamp) + sent_later_ms'
 
 function fieldsSql(linkedId: string, changes: string): string {
   return `(toString(uuid), event, distinct_id, ${linkedId}, lane, person_mode, historical_migration, import_job_id,
     import_partition > 1, log_stream, log_offset, ${sentAtSql}, toUnixTimestamp64Milli(created_at), erasures_before,
-    ${changes})`
+    ${changes}, ${isRestoredSql})`
 }
 
 /**

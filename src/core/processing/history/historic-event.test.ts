@@ -42,6 +42,13 @@ test('if a record was tried several times, only the last try counts, with its ti
   assert.equal(ordered(events), 'other second')
 })
 
+test('a restored row counts only if its record has no other row', () => {
+  const restored = at('restored', 'main', 1, 30, { isRestored: true })
+  const events = [at('a', 'main', 1, 10), restored, at('b', 'main', 2, 12), at('other', 'main/2', 1, 20)]
+  assert.equal(ordered(events), 'a b other')
+  assert.equal(ordered(events.slice(1)), 'other restored b')
+})
+
 test('rows from before offsets were stored are in the order in which they were stored, and each of them counts', () => {
   assert.equal(ordered([at('b', '', 0, 20), at('a', '', 0, 10), at('c', 'main', 1, 30)]), 'a b c')
 })

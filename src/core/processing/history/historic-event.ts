@@ -23,6 +23,11 @@ export interface HistoricEvent
   readonly timestampMs: number
   /** When the row was written, epoch ms. */
   readonly storedAtMs: number
+  /**
+   * The row was made again from its log record, after the event had been processed: with the persons of that time, and
+   * stored at that time.
+   */
+  readonly isRestored: boolean
   /** How often persons of the project had been erased when the row was made. */
   readonly erasuresBefore: number
   /** The event belongs to a job that changes persons and groups when it is published, and not when the event arrives. */
@@ -54,7 +59,8 @@ export type HistoryItem =
  * Puts events in the order of their processing: by offset within a stream of the log, by time of storing across streams. A
  * job's events take effect when its publishing began. Within a stream, the time never runs backwards, even if the clock
  * did.
- * @param events in any order; of several rows of one log record, which are tries of one chunk, the last one counts.
+ * @param events in any order; of several rows of one log record, which are tries of one chunk, the last one counts; a restored row
+ * counts only if the record has no other row.
  * @param jobs all jobs of `events` by id; events of other jobs are left out, because they change nothing yet, or no longer
  * change anything.
  */
@@ -65,7 +71,9 @@ export function orderHistory(
   const applied: HistoryItem[] = []
   const ofJobs: ParsedHistoricEvent[] = []
   for (const ofStream of Map.groupBy(events, ({ logStream }) => logStream).values()) {
-    const ordered = ofStream.toSorted((a, b) => a.logOffset - b.logOffset || a.storedAtMs - b.storedAtMs)
+    const ordered = ofStream.toSorted(
+      (a, b) => a.logOffset - b.logOffset || compareRestored(a, b) || a.storedAtMs - b.storedAtMs,
+    )
     let atMs = Number.NEGATIVE_INFINITY
     for (const [index, event] of ordered.entries()) {
       const next = ordered[index + 1]
@@ -88,4 +96,9 @@ export function orderHistory(
   // The sort is stable, so an event stored in the millisecond in which a publishing began stays before it: it was committed
   // first.
   return applied.sort((a, b) => a.atMs - b.atMs)
+}
+
+/** Restored rows first, but rows without an offset only have their time of storing. */
+function compareRestored(a: HistoricEvent, b: HistoricEvent): number {
+  return a.logStream === '' ? 0 : Number(b.isRestored) - Number(a.isRestored)
 }
