@@ -8,6 +8,7 @@ import { addEventsCommand } from './commands/events/events-command.ts'
 import { addFlagsCommand } from './commands/flags/flags-command.ts'
 import { addImportCommand } from './commands/import/import-command.ts'
 import { addRebuildCommand } from './commands/rebuild/rebuild-command.ts'
+import type { SignInLinkOptions } from './commands/sign-in-link.ts'
 import type { TailOptions } from './commands/tail/tail.ts'
 import { pennonCommand, startCommand } from './distribution.ts'
 import { version } from './version.ts'
@@ -77,6 +78,27 @@ state yet (PENNON_DATA or DATABASE_URL). To create a key with fewer scopes: POST
   $ DATABASE_URL=postgres://pennon:secret@db:5432/pennon pennon new-key`,
   )
   .action(async (options: { label: string }) => (await import('./commands/new-key.ts')).createAndPrintKey(options))
+
+program
+  .command('sign-in-link')
+  .description('create a link with which a person signs in once, and print it')
+  .option('--email <address>', 'of a user, or of a new one')
+  .addOption(
+    new Option('--role <role>', 'of the user; default for a new one: admin').choices(['viewer', 'editor', 'admin']),
+  )
+  .option('--name <text>', 'name of a new user')
+  .addHelpText(
+    'after',
+    `
+For the first admin, and for people who cannot sign in any more. The link works once, within 24 hours. Works while the
+instance is running; use the same settings. Exits with code 2 if there is no state yet (PENNON_DATA or DATABASE_URL).
+
+  $ pennon sign-in-link
+  $ pennon sign-in-link --email ada@example.com --role editor`,
+  )
+  .action(async (options: SignInLinkOptions) =>
+    (await import('./commands/sign-in-link.ts')).createAndPrintLink(options),
+  )
 
 addAddressOptions(program.command('tail').description('print events of a running instance as they arrive'))
   .option('--event <name>', 'only events with this name; repeatable', collectOption)
