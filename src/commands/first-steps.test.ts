@@ -6,10 +6,15 @@ import { computeFlagHash01, isInRollout } from '#core/flags/rollout/rollout.ts'
 import { formatFirstSteps } from './first-steps.ts'
 
 /** @param personalKey the key created or taken over by a first start; null at a later one. */
-function banner(settings: Record<string, string>, personalKey: string | null = 'phx_made'): string {
+function banner(
+  settings: Record<string, string>,
+  personalKey: string | null = 'phx_made',
+  people: { hasUsers?: boolean; welcomeToken?: string } = {},
+): string {
   const config = readConfig({ PENNON_DATA: tmpdir(), PENNON_MIN_FREE_BYTES: '0', ...settings })
   assert.ok(config.ok)
-  const bootstrapped = { projectKey: 'key', personalKey, ignoredProjectKey: false }
+  const { hasUsers = false, welcomeToken = null } = people
+  const bootstrapped = { projectKey: 'key', personalKey, ignoredProjectKey: false, hasUsers, welcomeToken }
   return formatFirstSteps(
     { url: 'http://127.0.0.1:8000', adminUrl: null, bootstrapped, statePlace: null },
     config.value,
@@ -41,6 +46,20 @@ describe('the text printed at the start of an instance', () => {
     assert.ok(!given.includes(secret) && !given.includes('DELETE'), given)
     assert.match(given, /Personal API key +the one in PENNON_PERSONAL_KEY/)
     assert.match(given, /Bearer <personal API key>/)
+  })
+
+  it('shows the link for the first admin once, and afterwards how to get another until someone has signed in', () => {
+    const welcomeToken = 'x'.repeat(43)
+    const first = banner({}, 'phx_made', { welcomeToken })
+    assert.match(
+      first,
+      /Screens +http:\/\/127\.0\.0\.1:8000\/ui\/\n +Sign in +http:\/\/127\.0\.0\.1:8000\/ui\/welcome#x{43} /,
+    )
+    assert.match(banner({}, null), /Screens +http:\/\/127\.0\.0\.1:8000\/ui\/ .*sign-in-link\)/)
+    assert.match(banner({}, null, { hasUsers: true }), /Screens +http:\/\/127\.0\.0\.1:8000\/ui\/\n/)
+    const behind = banner({ PENNON_PUBLIC_URL: 'https://pennon.example' }, 'phx_made', { welcomeToken })
+    assert.match(behind, /Sign in +https:\/\/pennon\.example\/ui\/welcome#/)
+    assert.ok(!banner({ PENNON_PUBLIC_URL: 'https://shop.example/flags' }).includes('Screens'))
   })
 
   it('shows the port for dashboards and its user, and warns if the instance listens on all addresses', () => {

@@ -3,6 +3,7 @@
 import { statfsSync } from 'node:fs'
 import type { Config } from '#config.ts'
 import { moreInReadme, pennonCommand } from '#distribution.ts'
+import { buildLinkUrl } from '#services/manage/manage-users.ts'
 import { formatBytes } from './format-bytes.ts'
 import type { Service } from './start-service.ts'
 
@@ -27,6 +28,7 @@ export function formatFirstSteps(
   if (personalKey !== null) lines.push(`  Personal API key  ${personalKey}   (secret: shown only now)`)
   else if (madeKey !== null) lines.push('  Personal API key  the one in PENNON_PERSONAL_KEY')
   else lines.push(`  Personal API key  created on first start; if lost: ${pennonCommand('new-key')}`)
+  lines.push(...listScreens(service.bootstrapped, config.publicUrl ?? api))
   if (service.statePlace !== null) lines.push(`  State             ${service.statePlace}`)
   const isFirst = projectKey !== null && madeKey !== null
   // A start in the wrong folder creates a new instance there, which is easily mistaken for the existing one.
@@ -44,6 +46,15 @@ export function formatFirstSteps(
   if (isFirst) lines.push(...listThingsToTry(service.url, api, projectKey, personalKey, config.importOnly))
   else lines.push(stopping, '')
   return `${lines.join('\n')}\n`
+}
+
+/** Where people sign in; nothing at a public URL with a path, below which they cannot. */
+function listScreens({ welcomeToken, hasUsers }: Service['bootstrapped'], base: string): string[] {
+  if (buildLinkUrl(base, '') === null) return []
+  const screens = `  Screens           ${base}/ui/`
+  if (welcomeToken !== null)
+    return [screens, `  Sign in           ${buildLinkUrl(base, welcomeToken)}   (secret: works once, within 24 hours)`]
+  return [hasUsers ? screens : `${screens}   (for a link to sign in: ${pennonCommand('sign-in-link')})`]
 }
 
 const stopping = `  Stop with Ctrl-C; the data is kept.${moreInReadme}`

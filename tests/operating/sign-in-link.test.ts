@@ -1,27 +1,12 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import type { Reply } from '../support/management-api.ts'
 import { startPennonFor } from '../support/pennon.ts'
 import { callCommand, runCommand } from '../support/pennon-command.ts'
-import { aPassword, callFromPage, readToken, signIn, toPerson } from '../support/people.ts'
+import { aPassword, callFromPage, callsTo, readToken, signIn, toPerson } from '../support/people.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const linkIn = (stdout: string) => /Sign in {2}(\S+)/.exec(stdout)?.[1] ?? ''
-
-function callsTo(url: string) {
-  return {
-    call: async (method: string, path: string, options: { body?: unknown; headers?: object } = {}): Promise<Reply> => {
-      const response = await fetch(url + path, {
-        method,
-        headers: { 'content-type': 'application/json', ...options.headers },
-        ...(options.body !== undefined && { body: JSON.stringify(options.body) }),
-      })
-      const text = await response.text()
-      return { status: response.status, headers: response.headers, text, body: text === '' ? null : JSON.parse(text) }
-    },
-  }
-}
 
 describe('pennon sign-in-link', () => {
   it('signs in a new admin next to a running instance, and one who forgot the password', async t => {

@@ -6,6 +6,7 @@ import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-st
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { aChange } from '../../../tests/support/values.ts'
 import { completeFirstStart } from './first-start.ts'
+import { hashSecret } from './secret-digests.ts'
 
 it('the first start announces that it will generate keys, and reports nothing if keys exist', async t => {
   const dataFolder = tempDir(t)
@@ -33,9 +34,13 @@ it('the first start announces that it will generate keys, and reports nothing if
       personalKey: null,
       beforeKeys: () => steps.push('said'),
     })
-  assert.notEqual((await start()).personalKey, null)
+  const first = await start()
+  assert.notEqual(first.personalKey, null)
+  assert.match(first.welcomeToken!, /^[\w-]{43}$/)
+  assert.equal((await management.findSignInLink(hashSecret(first.welcomeToken!)))?.role, 'admin')
   assert.deepEqual(steps, ['said', 'a project key', 'a personal key'])
   steps.length = 0
-  assert.equal((await start()).personalKey, null)
+  const { personalKey, welcomeToken, hasUsers } = await start()
+  assert.deepEqual([personalKey, welcomeToken, hasUsers], [null, null, false])
   assert.deepEqual(steps, [])
 })

@@ -1,16 +1,20 @@
-// Creates what the first start leaves in place: a project with its key, and a personal key with all scopes. Later
-// starts find them and change nothing.
+// Creates what the first start leaves in place: a project with its key, a link with which the first admin signs in, and a
+// personal key with all scopes. Later starts find them and change nothing.
 
 import type { Change } from '#core/author.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { PersonalKeyStore, ProjectStore } from '#ports/state/project-store.ts'
+import type { SignInLinkStore, UserStore } from '#ports/state/user-store.ts'
 import { generatePersonalKey, type RandomBytes } from './generate-key.ts'
 import { createProject, isProjectKey } from './manage-projects.ts'
+import { inviteUser } from './manage-users.ts'
 import { hashSecret } from './secret-digests.ts'
 
 export interface FirstStartDeps {
   readonly management: Pick<ProjectStore, 'createProject' | 'updateProject' | 'deleteProject' | 'listProjects'> &
-    Pick<PersonalKeyStore, 'listPersonalKeys' | 'createPersonalKey'>
+    Pick<PersonalKeyStore, 'listPersonalKeys' | 'createPersonalKey'> &
+    Pick<UserStore, 'findUserByEmail' | 'listUsers'> &
+    Pick<SignInLinkStore, 'createSignInLink'>
   readonly clock: Clock
   readonly newUuid: () => string
   readonly randomBytes: RandomBytes
@@ -27,6 +31,10 @@ export interface FirstStartResult {
   readonly projectKey: string | null
   /** Null unless this start created the key, since only its hash is stored. */
   readonly personalKey: string | null
+  /** Token of the link for the first admin; null unless this start created it, since only its hash is stored. */
+  readonly welcomeToken: string | null
+  /** Whether someone has signed in, now or earlier. */
+  readonly hasUsers: boolean
   /** `PENNON_PROJECT_KEY` names another key than the stored one, and was ignored. */
   readonly ignoredProjectKey: boolean
 }
@@ -43,8 +51,11 @@ export async function completeFirstStart(deps: FirstStartDeps): Promise<FirstSta
   if (isFirst) deps.beforeKeys?.()
   const first = results[0] ?? (isFirst ? await makeProject(deps) : null)
   const projectKey = first?.apiToken ?? null
+  const { count: userCount } = await management.listUsers({ limit: 1, offset: 0 })
   return {
     projectKey,
+    welcomeToken: isFirst ? await makeWelcomeToken(deps) : null,
+    hasUsers: userCount > 0,
     personalKey: isFirst ? await makePersonalKey(deps) : null,
     ignoredProjectKey: deps.projectKey !== null && projectKey !== null && deps.projectKey !== projectKey,
   }
@@ -80,6 +91,13 @@ const firstStartLabel = 'First start'
 
 function createStartChange({ clock }: FirstStartDeps): Change {
   return { by: { id: null, label: firstStartLabel }, atMs: clock.nowMs() }
+}
+
+async function makeWelcomeToken(deps: FirstStartDeps): Promise<string> {
+  const admin = { email: null, name: '', role: 'admin', seesPersons: true, purpose: 'welcome' } as const
+  const made = await inviteUser(deps, admin, createStartChange(deps))
+  if (!made.ok) throw new Error(`the first sign-in link was refused: ${made.error}`)
+  return made.value.token
 }
 
 async function makePersonalKey(deps: FirstStartDeps): Promise<string> {

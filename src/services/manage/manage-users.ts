@@ -15,6 +15,10 @@ export interface ManageUsersDeps {
   readonly randomBytes: RandomBytes
 }
 
+type InviteDeps = Omit<ManageUsersDeps, 'management'> & {
+  readonly management: Pick<UserStore, 'findUserByEmail'> & Pick<SignInLinkStore, 'createSignInLink'>
+}
+
 /** A link with its token, which is shown only here. */
 export interface NewLink {
   readonly id: string
@@ -24,7 +28,7 @@ export interface NewLink {
 
 /** Makes a link for a new user. */
 export async function inviteUser(
-  deps: ManageUsersDeps,
+  deps: InviteDeps,
   invited: {
     readonly email: string | null
     readonly name: string
@@ -85,7 +89,13 @@ export function buildLinkUrl(base: string, token: string): string | null {
 }
 
 async function createLink(
-  { management, newUuid, randomBytes }: ManageUsersDeps,
+  {
+    management,
+    newUuid,
+    randomBytes,
+  }: Omit<InviteDeps, 'management'> & {
+    readonly management: Pick<SignInLinkStore, 'createSignInLink'>
+  },
   link: Pick<SignInLink, 'purpose' | 'userId' | 'email' | 'name' | 'role' | 'seesPersons'>,
   change: Change,
 ): Promise<NewLink> {
