@@ -8,12 +8,15 @@ RUN apt-get update \
  && apt-get install -y --no-install-recommends libatomic1 \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /opt/pennon
-COPY package.json package-lock.json .npmrc NOTICE ./
+COPY package.json package-lock.json tsconfig.json .npmrc NOTICE ./
 COPY bin bin
 COPY scripts scripts
 # `npm ci --omit=dev`, by whose own list of packages bin/pennon knows that nothing is missing.
 RUN node scripts/ensure-installed.mjs --production
 COPY src src
+COPY web web
+# Builds the screens, and removes what only their build needs.
+RUN npm run ui:build && npm run ui:prune && find web -mindepth 1 -maxdepth 1 ! -name dist -exec rm -r {} +
 
 FROM debian:bookworm-slim
 # hadolint ignore=DL3008

@@ -1,6 +1,7 @@
 // Creates `pennon-VERSION.tgz`, a package that npm installs into any folder: every module that the program can load, as
-// JavaScript, and the documentation with everything it links to. It runs on the machine's Node, so packages that include
-// one are left out. The same commit gives the same bytes (docs/decisions/0076-a-package-of-javascript.md).
+// JavaScript, the built screens, and the documentation with everything it links to. It runs on the machine's Node, so
+// packages that include one are left out, and those that only a build of the screens needs. The same commit gives the same
+// bytes (docs/decisions/0076-a-package-of-javascript.md).
 
 import { execFileSync } from 'node:child_process'
 import { cpSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -18,6 +19,7 @@ try {
   const { name, version } = writeManifests()
   writeModules()
   for (const path of listOtherFiles()) cpSync(join(root, path), join(folder, path), { recursive: true })
+  writeScreens()
   execFileSync('npm', ['pack', '--silent', '--pack-destination', destination], { cwd: folder, stdio: 'pipe' })
   const file = join(destination, `${name}-${version}.tgz`)
   console.log(
@@ -34,6 +36,8 @@ interface LockedPackage {
   readonly dev?: boolean
   readonly optional?: boolean
   readonly bin?: { readonly node?: string }
+  readonly dependencies?: Readonly<Record<string, string>>
+  readonly optionalDependencies?: Readonly<Record<string, string>>
 }
 
 /**
@@ -41,10 +45,21 @@ interface LockedPackage {
  * `npm-shrinkwrap.json` of a package only if the package comes from a registry.
  */
 function writeManifests(): { name: string; version: string } {
-  const { scripts: _scripts, devDependencies: _dev, allowScripts: _allow, ...manifest } = readJson('package.json')
+  const {
+    scripts: _,
+    devDependencies: _dev,
+    allowScripts: _allow,
+    uiDependencies,
+    ...manifest
+  } = readJson('package.json')
   const { packages, ...lock } = readJson('package-lock.json')
   const { '': _ours, ...locked } = packages as Record<string, LockedPackage>
-  const kept = Object.entries(locked).filter(([, { dev, bin }]) => !dev && bin?.node === undefined)
+  const names = Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies })
+  const needed = collectNeeded(
+    locked,
+    names.filter(name => !uiDependencies.includes(name)),
+  )
+  const kept = Object.entries(locked).filter(([path, { bin }]) => needed.has(path) && bin?.node === undefined)
   const pinned = (isOptional: boolean) =>
     Object.fromEntries(
       kept
@@ -58,6 +73,36 @@ function writeManifests(): { name: string; version: string } {
   writeJson('package.json', pinnedManifest)
   writeJson('npm-shrinkwrap.json', { ...lock, packages: { '': pinnedManifest, ...Object.fromEntries(kept) } })
   return manifest
+}
+
+/** The paths of the named packages and of all that they need. */
+function collectNeeded(locked: Readonly<Record<string, LockedPackage>>, names: readonly string[]): ReadonlySet<string> {
+  const needed = new Set(names.map(name => `node_modules/${name}`))
+  for (const path of needed) {
+    const { dependencies, optionalDependencies } = locked[path]!
+    for (const name of Object.keys({ ...dependencies, ...optionalDependencies })) {
+      const found = findLocked(locked, path, name)
+      if (found !== undefined) needed.add(found)
+    }
+  }
+  return needed
+}
+
+/** As Node finds a package: in the folder of the one that needs it, or else in a folder above. */
+function findLocked(locked: Readonly<Record<string, unknown>>, from: string, name: string): string | undefined {
+  const folders = from.split('/node_modules/')
+  return folders
+    .map((_, index) => [...folders.slice(0, folders.length - index), name].join('/node_modules/'))
+    .concat(`node_modules/${name}`)
+    .find(path => path in locked)
+}
+
+/** Without the builds before the newest, which only tabs that were open in this clone may still use. */
+function writeScreens(): void {
+  const dist = join(root, 'web', 'dist')
+  const { stamp } = readJson('web/dist/current.json')
+  cpSync(join(dist, stamp), join(folder, 'web', 'dist', stamp), { recursive: true })
+  cpSync(join(dist, 'current.json'), join(folder, 'web', 'dist', 'current.json'))
 }
 
 /**

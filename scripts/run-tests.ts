@@ -41,10 +41,10 @@ interface TestSet {
   readonly timeoutMs: number
 }
 
-const unitTests = ['src/**/*.test.ts', 'tests/**/*.test.ts']
+const unitTests = ['{src,web/src}/**/*.test.ts', 'tests/**/*.test.ts']
 const exhaustiveTests = ['tests/**/*.nightly.ts']
 const together = {
-  core: ['src/{core,wire}/**/*.test.ts'],
+  core: ['src/{core,wire}/**/*.test.ts', 'web/src/**/*.test.ts'],
   src: ['src/*.test.ts', 'src/!(core|wire)/**/*.test.ts'],
   requests: ['tests/{capture,http}/*.test.ts'],
   decide: ['tests/decide/*.test.ts'],

@@ -36,6 +36,17 @@ export const reinstall = {
   global_package: 'install Pennon again in an empty folder',
 }[origin]
 
+/** The folder of the built screens (`web/build.ts`). */
+export const screensFolder = join(root, 'web', 'dist')
+
+/** A sentence for the operator of an installation that lacks them. */
+export const howToBuildScreens = {
+  clone: 'Run `npm run ui:build` in the clone, as the user who owns its folder.',
+  image: `${reinstall}.`,
+  package: `${reinstall}.`,
+  global_package: `${reinstall}.`,
+}[origin].replace(/^./, first => first.toUpperCase())
+
 /** Prefix of the path of a documentation page: empty in a clone, in whose folder people work. Null without documentation. */
 const pages = { clone: '', image: null, package: root, global_package: root }[origin]
 

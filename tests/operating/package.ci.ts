@@ -67,7 +67,7 @@ it('building the same sources twice gives a package with the same bytes', async 
 
 it('a package from a git checkout contains only documents and programs that git tracks', async t => {
   const clone = tempDir(t)
-  const copied = ['bin', 'deploy', 'docs', 'src', 'scripts', 'bench/README.md', 'NOTICE']
+  const copied = ['bin', 'deploy', 'docs', 'src', 'scripts', 'web', 'bench/README.md', 'NOTICE']
   for (const path of [...copied, ...globSync('*.{md,json}')]) cpSync(path, join(clone, path), { recursive: true })
   execFileSync('sh', ['-c', 'git init --quiet && git add --all'], { cwd: clone })
   for (const path of ['docs/draft.md', 'bin/notes', 'DRAFT.md']) writeFileSync(join(clone, path), '')
@@ -96,6 +96,7 @@ it('the package contains JavaScript with the line numbers of the sources, and ne
     'npm-shrinkwrap.json',
     'package.json',
     'src',
+    'web',
   ])
   const modules = files.filter(file => /^src\/.*\.js$/.test(file))
   assert.ok(modules.length > 1_000)
@@ -166,6 +167,10 @@ it('the installed package serves flags, accepts events, stores data outside node
     return (await answer.json()) as { results: { event: string }[] }
   }
   await api('POST', 'feature_flags/', { key: 'packed', filters: { groups: [{ rollout_percentage: 100 }] } })
+  const page = await (await fetch(`${url}/ui/`)).text()
+  const [, entry] = /src="(\/ui\/assets\/index-[^"]+\.js)"/.exec(page)!
+  assert.equal((await fetch(url + entry)).status, 200)
+  assert.equal(existsSync(join(folder, 'node_modules', 'react-dom')), false)
   const client = new PostHog(projectKey, { host: url })
   assert.equal((await client.evaluateFlags('ada')).getFlag('packed'), true)
   client.capture({ distinctId: 'ada', event: 'unpacked' })

@@ -25,6 +25,18 @@ describe('packages', () => {
     assert.deepEqual(missing, [])
   })
 
+  // Packages and images bring the screens built, without what the build needs.
+  it('that only the screens need are listed as such', () => {
+    const { dependencies, uiDependencies } = JSON.parse(readFileSync('package.json', 'utf8'))
+    const sources = globSync('src/**/*.ts').map(file => readFileSync(file, 'utf8'))
+    const isNamed = (name: string) =>
+      sources.some(source => source.includes(`'${name}'`) || source.includes(`'${name}/`))
+    assert.deepEqual(
+      Object.keys(dependencies).filter(name => !isNamed(name)),
+      uiDependencies,
+    )
+  })
+
   // A file with a static import of a missing package cannot be loaded. So code checks for the package first, and then
   // imports it dynamically.
   it('that may be absent are imported only dynamically', () => {

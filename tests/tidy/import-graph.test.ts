@@ -308,12 +308,14 @@ interface Arrow {
   readonly text: string
 }
 
+const importedNames = /(?:from\s+|import\s*\(\s*|import\s+)'([^']+)'/g
+
 const files = globSync('src/**/*.ts', { cwd: root }).filter(file => !file.endsWith('.test.ts'))
 const arrows = files.flatMap(arrowsOf)
 
 function arrowsOf(file: string): Arrow[] {
   const source = readFileSync(join(root, file), 'utf8')
-  const targets = [...source.matchAll(/(?:from\s+|import\s*\(\s*|import\s+)'([^']+)'/g)].map(match => match[1]!)
+  const targets = [...source.matchAll(importedNames)].map(match => match[1]!)
   return targets
     .filter(target => (target.startsWith('#') || target.startsWith('.')) && target.endsWith('.ts'))
     .map(target => {
@@ -414,6 +416,28 @@ describe('the import graph', () => {
       crossing.map(arrow => arrow.text),
       [],
     )
+  })
+
+  // What the screens share with the server runs in a browser: pure code, such as the evaluator.
+  it('leads from the screens only to the core, and to the packages that are for them', () => {
+    const { uiDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+      uiDependencies: string[]
+    }
+    const outside = globSync('web/**/*.{ts,tsx}', { cwd: root })
+      .filter(file => !file.startsWith('web/dist/') && !/\.test\.ts$|^web\/build\.ts$/.test(file))
+      .flatMap(file =>
+        // Programs for people to copy stand in template literals.
+        [
+          ...readFileSync(join(root, file), 'utf8')
+            .replaceAll(/`[^`]*`/g, '')
+            .matchAll(importedNames),
+        ]
+          .map(([, target]) => target!)
+          .filter(target => !target.startsWith('.') && !target.startsWith('#core/') && !target.startsWith('virtual:'))
+          .filter(target => !uiDependencies.some(name => target === name || target.startsWith(`${name}/`)))
+          .map(target => `${file} → ${target}`),
+      )
+    assert.deepEqual(outside, [])
   })
 
   it('has only one module that knows which adapter the log has', () => {

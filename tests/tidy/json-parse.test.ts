@@ -17,6 +17,7 @@ const hasNoObjects = [
 const readsNoKeys = ['src/core/capture/cookieless-event.ts', 'src/importer/fetch/apis/check-downloads.ts']
 /** Pennon wrote it, or the event store or npm did, under names that need no escape. */
 const hasOurNames = [
+  'src/adapters/built-screens/built-screens.ts',
   'src/adapters/clickhouse-embedded/engine-endpoint.ts',
   'src/adapters/clickhouse/connection/checked-answers.ts',
   'src/adapters/clickhouse/exports/buffered-rows.ts',

@@ -62,7 +62,7 @@ describe('links between documentation pages', () => {
   })
 })
 
-const sources = globSync('{bench,bin,scripts,src,tests}/**/*.{ts,js,mjs}')
+const sources = globSync('{{bench,bin,scripts,src,tests,web/src}/**/,web/}*.{ts,tsx,js,mjs}')
 
 /** All ways to name a file: its path, and each end of it, such as `kit/endpoint.ts`. */
 const fileNames = new Set(

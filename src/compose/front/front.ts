@@ -2,6 +2,9 @@
 // they are needed, and closed in reverse: requests stop first, then everything accepted is written to the log, then the
 // counts are written, and the stores close last. If opening a part fails, the parts opened before it are closed.
 
+import { openBuiltScreens } from '#adapters/built-screens/built-screens.ts'
+import { howToBuildScreens, screensFolder } from '#distribution.ts'
+import { screensRoutes } from '#http/handlers/screens.ts'
 import { startPageRoute } from '#http/handlers/start-page.ts'
 import { createSessionCookieName } from '#http/management/kit/session-cookie.ts'
 import { liveEventsPerSecondMax } from '#http/management/queries/live-events.ts'
@@ -85,16 +88,21 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
     ...flags.routes,
     ...capture.routes,
     ...health.routes,
-    startPageRoute({ version, addressBase, serves: hasAdminPort ? 'wire' : 'all' }),
+    startPageRoute({ version, addressBase, hasScreens: !hasAdminPort }),
   ]
   const otherRoutes = [...wireRoutes, health.metricsRoute]
   const management = composeManagement(parts, {
     ...{ decide: flags.decide, rejects: capture.rejects },
     ...{ version, otherRoutes },
   })
-  const privateRoutes = [...management.routes, health.metricsRoute]
+  const screens = screensRoutes({
+    screens: openBuiltScreens(screensFolder),
+    randomBytes: context.randomBytes,
+    howToBuild: howToBuildScreens,
+  })
+  const privateRoutes = [...management.routes, ...screens, health.metricsRoute]
   const publicRoutes = hasAdminPort ? wireRoutes : [...wireRoutes, ...privateRoutes]
-  const adminPage = startPageRoute({ version, addressBase, serves: 'private_api' })
+  const adminPage = startPageRoute({ version, addressBase, hasScreens: true })
   const adminRoutes = hasAdminPort ? [...privateRoutes, ...health.routes, adminPage] : null
   const servers = composeServers(
     parts,

@@ -1,5 +1,6 @@
-// Answers `/`: a browser gets a page that says what runs here and how to point an SDK at it; any other client gets the text
-// that load balancers configured for PostHog check. The page contains no key and no script, and loads nothing.
+// Answers `/`. A browser is sent to the screens; on a port without them it gets a page that says what runs here and how to
+// point an SDK at it, without a key or a script. Any other client gets the text that load balancers configured for PostHog
+// check.
 
 import { createHash } from 'node:crypto'
 import type { GetBaseUrl } from '../management/kit/base-url.ts'
@@ -7,8 +8,8 @@ import type { Route } from '../shared/route.ts'
 
 export interface StartPageOptions {
   readonly version: string
-  /** Which APIs the port of this page serves: PostHog's, the private one or both. */
-  readonly serves: 'all' | 'wire' | 'private_api'
+  /** Whether the port of this page also serves the screens. */
+  readonly hasScreens: boolean
   readonly addressBase: GetBaseUrl
 }
 
@@ -24,6 +25,7 @@ export function startPageRoute(options: StartPageOptions): Route {
       reply.header('vary', 'accept')
       if (!asksForHtml(request.headers.accept))
         return void reply.header('content-type', 'text/plain; charset=utf-8').send('capture')
+      if (options.hasScreens) return void reply.code(302).header('location', '/ui/').send()
       reply
         .headers({
           'content-type': 'text/html; charset=utf-8',
@@ -33,7 +35,7 @@ export function startPageRoute(options: StartPageOptions): Route {
           // The page contains the address under which it was requested.
           'cache-control': 'no-store',
         })
-        .send(renderStartPage(options, toPrintableAddress(options.addressBase(request))))
+        .send(renderStartPage(options, toPrintableAddress(options.addressBase(request)) ?? 'https://pennon.example'))
     },
   }
 }
@@ -74,7 +76,7 @@ const contentSecurityPolicy = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-function renderStartPage({ version, serves }: StartPageOptions, address: string | null): string {
+function renderStartPage({ version }: StartPageOptions, address: string): string {
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -90,27 +92,9 @@ function renderStartPage({ version, serves }: StartPageOptions, address: string 
 <p>Feature flags and event ingestion over PostHog’s wire protocol. Version ${version}.</p>
 </header>
 <main>
-${serves === 'private_api' ? '' : renderSdkInstructions(address ?? 'https://pennon.example')}
-${serves === 'wire' ? '' : privateApi}
-<h2>Health</h2>
-<dl>
-<dt><a href="_readiness">_readiness</a></dt><dd>Whether flags, capture and processing are working.</dd>
-<dt><a href="_liveness">_liveness</a></dt><dd>Whether the process responds.</dd>
-</dl>
-</main>
-<footer>
-<p>There is no web interface yet: everything else is HTTP and JSON. The documentation is in the
-Pennon repository, in <code>README.md</code> and <code>docs/</code>.</p>
-</footer>
-</body>
-</html>
-`
-}
-
-function renderSdkInstructions(address: string): string {
-  return `<h2>Point an SDK here</h2>
+<h2>Point an SDK here</h2>
 <p>Any PostHog SDK works unchanged. Set its host to the URL of this page, and its key to the project API key
-(<code>phc_…</code>) printed on first start.</p>
+(<code>phc_…</code>).</p>
 <h3 id="node">A Node.js program</h3>
 <pre tabindex="0" role="region" aria-labelledby="node"><code>// npm install posthog-node
 import { PostHog } from "posthog-node"
@@ -120,13 +104,17 @@ const posthog = new PostHog("phc_…", { host: "${address}" })</code></pre>
   src="${address}/static/loader.js"
   data-project-token="phc_…"
   data-api-host="${address}"
-&gt;&lt;/script&gt;</code></pre>`
-}
-
-const privateApi = `<h2>The private API</h2>
-<p>Manage flags, cohorts, persons, events and projects with a personal API key (<code>phx_…</code>) in the header
-<code>Authorization: Bearer</code>. If you lose the key, create another with <code>pennon new-key</code> on the machine that runs Pennon.</p>
+&gt;&lt;/script&gt;</code></pre>
+<h2>Health</h2>
 <dl>
-<dt><a href="api/schema/">api/schema</a></dt><dd>All endpoints, as OpenAPI 3.1.</dd>
-<dt><a href="metrics">metrics</a></dt><dd>Prometheus metrics, from this machine or with a personal API key.</dd>
-</dl>`
+<dt><a href="_readiness">_readiness</a></dt><dd>Whether flags, capture and processing are working.</dd>
+<dt><a href="_liveness">_liveness</a></dt><dd>Whether the process responds.</dd>
+</dl>
+</main>
+<footer>
+<p>The screens and the private API are on another port, which is not meant for the public.</p>
+</footer>
+</body>
+</html>
+`
+}

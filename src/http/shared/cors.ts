@@ -18,6 +18,7 @@ export const corsMethods: Record<RouteGroup, string | null> = {
   changes: 'GET, OPTIONS',
   live: null,
   exports: null,
+  ui: null,
 }
 
 /** For unknown paths: a page should see the 404, not an unexplained CORS failure. */

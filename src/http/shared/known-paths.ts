@@ -75,6 +75,7 @@ const headAnswered: ReadonlySet<RouteGroup> = new Set<RouteGroup>([
   'live',
   'exports',
   'definitions',
+  'ui',
 ])
 
 /**

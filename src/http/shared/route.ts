@@ -28,6 +28,7 @@ export const routeGroups = [
   'changes',
   'live',
   'exports',
+  'ui',
 ] as const
 export type RouteGroup = (typeof routeGroups)[number]
 
