@@ -1,5 +1,5 @@
-// The types by which the screens call the private API are those of its OpenAPI document. A changed answer is then a type
-// error in the screen that shows it. `npm run ui:types` prints them again.
+// The screens call the private API with types printed from its OpenAPI document, so a changed answer is a type error in the
+// screen that shows it. `npm run ui:types` prints them again.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -11,7 +11,7 @@ import { type OpenApiDocument, printApiTypes } from './support/print-api-types.t
 
 const path = join(import.meta.dirname, '../../web/src/api/schema.ts')
 
-it('the types of the private API that the screens use are those of its OpenAPI document', async t => {
+it('the screens call the private API with the types of its present OpenAPI document', async t => {
   const front = await startFront()
   t.after(() => front.close())
   const document = (await (await fetch(`${front.url}/api/schema/`)).json()) as OpenApiDocument

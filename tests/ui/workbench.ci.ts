@@ -46,7 +46,7 @@ describe('the workbench', { skip: noChromium() }, () => {
     await seen.close()
   }
 
-  it('has a grid of 10,000 rows that keys walk, of which few are in the page', () =>
+  it('has a grid of 10,000 rows for the keyboard, and renders few of them', () =>
     walk(async page => {
       const grid = page.getByRole('grid', { name: 'Flags', exact: true })
       await grid.getByRole('link', { name: 'new-checkout-1', exact: true }).focus()

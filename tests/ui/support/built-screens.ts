@@ -1,4 +1,4 @@
-// The screens, built into a folder of their own and served by the routes of a front, without one.
+// Builds the screens into a temporary folder, and serves a folder of builds with the routes of a front.
 
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'

@@ -54,7 +54,7 @@ export async function openPage(browser: Browser, url: string, options: BrowserCo
   const page = await context.newPage()
   const complaints: string[] = []
   page.on('console', message => {
-    // Whether somebody is signed in is found out by asking.
+    // The first request asks for the session, and gets 401 before a sign-in.
     if (!message.text().includes('status of 401')) complaints.push(`${message.type()}: ${message.text()}`)
   })
   page.on('pageerror', error => void complaints.push(`uncaught: ${error.message}`))

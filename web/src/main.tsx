@@ -1,0 +1,22 @@
+import './looks/tokens.css'
+import './looks/base.css'
+import { QueryClientProvider } from '@tanstack/react-query'
+import { RouterProvider } from '@tanstack/react-router'
+import { StrictMode } from 'react'
+import { createRoot } from 'react-dom/client'
+import { queries } from './api/queries.ts'
+import { Foundations } from './components/foundations.tsx'
+import { applyPreferences } from './looks/theme.ts'
+import { router } from './router.tsx'
+
+applyPreferences()
+
+createRoot(document.getElementById('root')!).render(
+  <StrictMode>
+    <QueryClientProvider client={queries}>
+      <Foundations>
+        <RouterProvider router={router} />
+      </Foundations>
+    </QueryClientProvider>
+  </StrictMode>,
+)
