@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { passwordLength } from '#core/users/user.ts'
+import { waitingMax } from '#services/manage/passwords.ts'
+import { eventually } from '../support/eventually.ts'
 import { fieldOf } from '../support/fields-of.ts'
 import { startManagement } from '../support/management-api.ts'
 import {
@@ -290,10 +293,95 @@ describe('guessing passwords', () => {
     assert.equal((await signIn(api, 'y@x.example', aPassword, from('2001:db8::1'))).status, 401)
   })
 
-  it('is not counted against those who sign in rightly', async t => {
+  it('is not counted against those who sign in rightly, each at most ten times a minute', async t => {
     const api = await startManagement(t)
-    await aSignedInUser(api, 'admin')
-    for (let n = 0; n < 25; n++) assert.equal((await signIn(api, 'admin@x.example')).status, 200)
+    const users = [
+      await aSignedInUser(api, 'admin'),
+      await aSignedInUser(api, 'viewer'),
+      await aSignedInUser(api, 'editor'),
+    ]
+    for (const { email } of users)
+      for (let n = 0; n < 10; n++) assert.equal((await signIn(api, email)).status, 200, email)
+    const many = await signIn(api, users[0]!.email)
+    assert.deepEqual([many.status, many.headers.get('retry-after')], [429, '60'])
+    const { results } = await api.get('/api/activity_log/?scopes=User&limit=100')
+    assert.equal(fieldOf(results, 'activity').filter(activity => activity === 'signed_in').length, 33)
+    api.clock.advance(60_000)
+    assert.equal((await signIn(api, users[0]!.email)).status, 200)
+  })
+
+  it('by others does not keep users out where they signed in before, whatever others do', async t => {
+    const api = await startManagement(t)
+    const home = { 'x-forwarded-for': '192.0.2.1' }
+    const ada = await aSignedInUser(api, 'admin')
+    assert.equal((await signIn(api, ada.email, aPassword, home)).status, 200)
+    for (let n = 0; n < 6; n++)
+      await signIn(api, ada.email, 'wrong horse battery', { 'x-forwarded-for': `198.51.100.${n}` })
+    const elsewhere = await signIn(api, ada.email, aPassword, { 'x-forwarded-for': '203.0.113.1' })
+    assert.equal(elsewhere.status, 429)
+    for (let n = 0; n < 5; n++) assert.equal((await signIn(api, ada.email, 'wrong', home)).status, 401)
+    assert.equal((await signIn(api, ada.email, aPassword, home)).status, 429, 'guesses at home are limited too')
+    api.clock.advance(1_000)
+    assert.equal((await signIn(api, ada.email, aPassword, home)).status, 200)
+  })
+
+  it('counts attempts that have to wait on their address, whose refusals cost the state nothing', async t => {
+    let stateCalls = 0
+    const count = () => void stateCalls++
+    const api = await startManagement(t, { before: { countSignInAttempt: count, findUserByEmail: count } })
+    const from = { 'x-forwarded-for': '192.0.2.1' }
+    for (let n = 0; n < 20; n++) await signIn(api, 'nobody@x.example', aPassword, from)
+    const other = await signIn(api, 'other@x.example', aPassword, from)
+    assert.deepEqual([other.status, other.headers.get('retry-after')], [429, '60'])
+    stateCalls = 0
+    for (let n = 0; n < 5; n++) assert.equal((await signIn(api, 'other@x.example', aPassword, from)).status, 429)
+    assert.equal(stateCalls, 0)
+  })
+
+  it('does not shut out people with a link at the same address', async t => {
+    const api = await startManagement(t)
+    const token = await inviteToken(api, { role: 'admin', email: 'ada@x.example' })
+    const post = (path: string, body: object) => callFromPage(api, 'POST', path, { body })
+    for (let n = 0; n < 21; n++) await post('/api/session/link/check/', { token: `${n}`.padStart(43, 'x') })
+    assert.equal((await post('/api/session/link/check/', { token: 'y'.repeat(43) })).status, 429)
+    assert.equal((await post('/api/session/link/check/', { token })).status, 200)
+    assert.equal((await post('/api/session/link/', { token, password: aPassword })).status, 200)
+  })
+
+  it('is not counted on an account while too many passwords are being hashed, and a link without one works', async t => {
+    const held = Promise.withResolvers<void>()
+    const counted: string[] = []
+    const before = {
+      findUserByEmail: () => held.promise,
+      countSignInAttempt: (kind: string) => void counted.push(kind),
+    }
+    const api = await startManagement(t, { before })
+    const token = await inviteToken(api, { role: 'viewer' })
+    const refused: (string | null)[] = []
+    const guesses = Array.from({ length: 2 + waitingMax + 3 }, async (_, n) => {
+      const { status, headers } = await signIn(api, `a${n}@x.example`, aPassword, { 'x-forwarded-for': `192.0.${n}.1` })
+      if (status === 429) refused.push(headers.get('retry-after'))
+    })
+    await eventually(() => refused.length === 3)
+    assert.equal((await callFromPage(api, 'POST', '/api/session/link/', { body: { token } })).status, 200)
+    held.resolve()
+    await Promise.all(guesses)
+    assert.deepEqual(refused, ['1', '1', '1'])
+    assert.equal(counted.filter(kind => kind === 'account').length, 2 + waitingMax)
+  })
+
+  it('takes as long for a password of any length, and logs a failure only after the answer', async t => {
+    const held = Promise.withResolvers<void>()
+    const api = await startManagement(t, { before: { recordFailedSignIn: () => held.promise } })
+    const ada = await aSignedInUser(api, 'admin')
+    for (const email of [ada.email, 'nobody@x.example'])
+      assert.equal((await signIn(api, email, aPassword.padEnd(passwordLength.max + 1))).status, 401)
+    held.resolve()
+    const failures = async () => {
+      const { results } = await api.get('/api/activity_log/?scopes=User')
+      return fieldOf(results, 'activity').filter(activity => activity === 'sign_in_failed').length
+    }
+    await eventually(async () => (await failures()) === 1)
   })
 })
 
@@ -388,6 +476,19 @@ describe('a session', () => {
     await signIn(api, ada.email)
     assert.equal((await admin.call('DELETE', `/api/users/${ada.id}/sessions/`)).status, 204)
     assert.equal((await admin.call('GET', `/api/users/${ada.id}/sessions/`)).body.count, 0)
+  })
+
+  it('changes what is its user’s own at most ten times a minute, and nothing when nothing changes', async t => {
+    const api = await startManagement(t)
+    const ada = await aSignedInUser(api, 'viewer')
+    const rename = (name: string) => ada.call('PATCH', '/api/session/user/', { body: { name, email: ada.email } })
+    for (let n = 0; n < 12; n++) assert.equal((await rename('viewer')).status, 200)
+    for (let n = 0; n < 10; n++) assert.equal((await rename(`Ada ${n}`)).status, 200)
+    const many = await rename('Ada')
+    assert.deepEqual([many.status, many.headers.get('retry-after')], [429, '60'])
+    const { results } = await api.get('/api/activity_log/?scopes=User&limit=100')
+    assert.equal(fieldOf(results, 'activity').filter(activity => activity === 'updated').length, 10)
+    assert.equal((await rename('Ada 9')).status, 200)
   })
 
   it('changes its user’s name freely, and the password only with the present one', async t => {

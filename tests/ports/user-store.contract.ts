@@ -182,28 +182,44 @@ export function userStoreContract(adapter: string, open: OpenManagement): void {
       assert.equal((await store.findUser(ada.id))?.lastSeenAtMs, nowMs + 60_000)
     })
 
-    it('counts attempts on an account and from an address, and takes back those that succeed', async t => {
+    it('counts attempts on an account and from an address', async t => {
       const { store } = await open(t)
-      const count = (account: string, address: string, atMs = nowMs) =>
-        store.countSignInAttempt({ account, address }, atMs)
-      for (let n = 0; n < 5; n++) assert.equal(await count('ada', `a${n}`), null)
-      assert.equal(await count('ada', 'other'), 1_000)
-      assert.equal(await count('eve', 'a0'), null, 'other accounts do not wait')
-      await store.forgetSignInAttempt({ account: 'ada', address: 'a0' })
-      assert.equal(await count('ada', 'other'), null)
-      for (let n = 0; n < 20; n++) assert.equal(await count(`x${n}`, 'busy'), null)
-      assert.equal(await count('x20', 'busy'), 60_000)
-      await store.forgetSignInAttempt({ address: 'busy' })
-      assert.equal(await count('x21', 'busy'), null)
-      assert.equal(await count('x22', 'busy', nowMs + 59_000), 1_000)
-      assert.equal(await count('x22', 'busy', nowMs + 60_000), null)
+      const count = store.countSignInAttempt
+      for (let n = 0; n < 5; n++) assert.equal(await count('account', 'ada', nowMs), null)
+      assert.equal(await count('account', 'ada', nowMs), 1_000)
+      assert.equal(await count('account', 'eve', nowMs), null, 'other accounts do not wait')
+      for (let n = 0; n < 20; n++) assert.equal(await count('address', 'busy', nowMs), null)
+      assert.equal(await count('address', 'busy', nowMs), 60_000)
+      assert.equal(await count('address', 'busy', nowMs + 59_000), 1_000)
+      assert.equal(await count('address', 'busy', nowMs + 60_000), null)
     })
 
-    it('records a wrong password of a user, and none of an unknown address', async t => {
+    it('makes a network a home by a sign-in there, which takes back what was counted', async t => {
+      const { store } = await open(t)
+      const count = store.countSignInAttempt
+      const signInFrom = (network: string, atMs = nowMs) =>
+        store.recordSignIn({ id: 'ada', network, homeKey: `ada ${network}` }, atMs)
+      for (let n = 0; n < 20; n++) await count('address', 'n1', nowMs)
+      for (let n = 0; n < 5; n++) await count('user', 'ada', nowMs)
+      assert.equal(await store.isHomeNetwork('ada n1', nowMs), false)
+      await signInFrom('n1')
+      assert.equal(await store.isHomeNetwork('ada n1', nowMs), true)
+      assert.equal(await store.isHomeNetwork('ada n2', nowMs), false)
+      assert.equal(await store.isHomeNetwork('ada n1', nowMs + 30 * 24 * hourMs), false)
+      assert.equal(await count('address', 'n1', nowMs), null)
+      assert.equal(await count('address', 'n1', nowMs), 60_000)
+      for (let n = 0; n < 5; n++) assert.equal(await count('user', 'ada', nowMs), null)
+      for (let n = 0; n < 5; n++) assert.equal(await count('home', 'ada n1', nowMs), null)
+      assert.equal(await count('home', 'ada n1', nowMs), 1_000)
+      await signInFrom('n1')
+      assert.equal(await count('home', 'ada n1', nowMs), null)
+      assert.equal(await count('user', 'ada', nowMs), 1_000, 'attempts of others go on waiting')
+    })
+
+    it('records a wrong password of a user', async t => {
       const { store } = await open(t)
       const ada = await aUser(store, 'ada')
-      await store.recordFailedSignIn({ accountKey: 'k', user: null, address: '192.0.2.9' }, aChange('Sign-in', nowMs))
-      await store.recordFailedSignIn({ accountKey: 'k', user: ada, address: '192.0.2.9' }, aChange('Sign-in', nowMs))
+      await store.recordFailedSignIn(ada, '192.0.2.9', aChange('Sign-in', nowMs))
       const { results } = await store.listActivity({ projectId: null, kinds: ['user'], limit: 1 })
       assert.deepEqual(fieldsOf(results, 'activity', 'itemId'), [['sign_in_failed', ada.id]])
       assert.deepEqual(fieldOf(results[0]!.changes, 'after'), ['192.0.2.9'])

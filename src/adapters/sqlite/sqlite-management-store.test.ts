@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { it, type TestContext } from 'node:test'
 import { listDefinitionVersions } from '#adapters/sql/definitions/unchanged-definitions.ts'
+import { type AttemptKind, keptAttempts } from '#core/users/sign-in-throttle.ts'
+import { fieldOf } from '../../../tests/support/fields-of.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { aChange, aNewCohort, aNewFlag, aNewProject } from '../../../tests/support/values.ts'
 import { migrateSqlite } from './kysely-on-sqlite.ts'
@@ -42,6 +44,23 @@ it('loading definitions reads the rows of many changed flags in bounded queries'
     Array.from({ length: 1_201 }, (_, index) => [index + 1, `f${index + 1}`]),
   )
   assert.equal(flags[0], projects[0]!.flags[0])
+})
+
+it('attempts to sign in are kept for users and for the newest names, however many names are invented', async t => {
+  const { management, database } = await openProject(t)
+  const nowMs = 1_700_000_000_000
+  const count = (kind: AttemptKind, key: string) => management.countSignInAttempt(kind, key, nowMs)
+  const { namesMax } = keptAttempts.account
+  // All newer than the attempts counted below, and with more attempts.
+  database.exec(`WITH RECURSIVE numbers (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${2 * namesMax})
+    INSERT INTO sign_in_attempt SELECT 'account:x' || n, 9, ${nowMs} + 1 + n % 2 FROM numbers;
+    INSERT INTO sign_in_attempt VALUES ('user:ada', 9, ${nowMs}), ('address:busy', 20, ${nowMs}), ('address:old', 20, 0)`)
+  await count('account', 'eve')
+  const names = database.prepare(`SELECT name FROM sign_in_attempt WHERE name NOT LIKE 'account:x%' ORDER BY name`)
+  assert.deepEqual(fieldOf(names.all() as { name: string }[], 'name'), ['account:eve', 'address:busy', 'user:ada'])
+  const left = database.prepare(`SELECT count(*) AS count, min(counted_at) - ${nowMs} AS age FROM sign_in_attempt
+    WHERE name LIKE 'account:x%'`)
+  assert.deepEqual(Object.values(left.get()!), [namesMax, 2])
 })
 
 /** A state with one project, its loader, and a connection that writes past the store. */

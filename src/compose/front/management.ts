@@ -9,6 +9,7 @@ import type { RejectReplay } from '#services/capture/replay-rejects.ts'
 import { createExportSlots } from '#services/exports/export-slots.ts'
 import type { DecideService } from '#services/flags/decide.ts'
 import { createPasswords } from '#services/manage/passwords.ts'
+import { createSignInAttempts } from '#services/manage/sign-in-attempts.ts'
 import { createSubjectScanQueues } from '#services/scans/subject-scans.ts'
 import type { ManagementParts } from './parts.ts'
 
@@ -38,6 +39,7 @@ export function composeManagement(
     keyCheck: definitions.keyCheck,
     sessionCheck: definitions.sessionCheck,
     passwords: createPasswords(randomBytes),
+    attempts: createSignInAttempts(management, clock),
     publicUrl: config.publicUrl,
     ...{ addressBase, sessionCookie, trustedProxies, version },
     exportPlaces: createExportSlots(),

@@ -3,7 +3,7 @@
 import type { FastifyRequest } from 'fastify'
 import { passwordLength } from '#core/users/user.ts'
 import type { LinkRefusal, OwnRefusal, SignInOrigin, SignInRefusal } from '#services/manage/sign-in.ts'
-import { findClientAddress, findSenderNetwork } from '#wire/address/client-address.ts'
+import { findAddressBlock, findClientAddress, findSenderNetwork } from '#wire/address/client-address.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { type Answer, createInvalidInputError, createRequiredError, notFoundHere, refusal } from './kit/answers.ts'
 import type { ManagementDeps } from './kit/deps.ts'
@@ -13,7 +13,8 @@ export function readSignInOrigin(
   { headers, socket }: FastifyRequest,
 ): SignInOrigin {
   const address = findClientAddress(headers, socket.remoteAddress, trustedProxies)
-  return { address, network: findSenderNetwork(address), userAgent: headers['user-agent'] ?? '' }
+  const networks = { network: findSenderNetwork(address), block: findAddressBlock(address) }
+  return { address, ...networks, userAgent: headers['user-agent'] ?? '' }
 }
 
 export function refuseSignIn(refused: SignInRefusal | LinkRefusal | OwnRefusal): Answer {

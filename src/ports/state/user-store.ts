@@ -85,18 +85,20 @@ export interface SignInLinkStore {
   ): Promise<Result<SignedIn, LinkProblem | 'email_taken' | 'user_disabled'>>
 }
 
-/** What an attempt to sign in is counted on. */
-export type AttemptKeys = Readonly<Partial<Record<AttemptKind, string>>>
-
-/** At most 10,000 keys are kept: attempts that no longer count are removed, then those with the lowest counts. */
+/** Attempts are counted in the state, so that all fronts count together. `keptAttempts` says how many are kept. */
 export interface SignInAttemptStore {
-  /** Counts an attempt on each key unless one of them has to wait. @returns how long to wait; null when it was counted. */
-  countSignInAttempt(keys: AttemptKeys, nowMs: number): Promise<number | null>
-  /** Takes back an attempt that succeeded: the account starts afresh, and the address has one attempt less. */
-  forgetSignInAttempt(keys: AttemptKeys): Promise<void>
-  /** Records a wrong password. Without a user it writes as much as with one, so that its time tells nothing. */
-  recordFailedSignIn(
-    failed: { readonly accountKey: string; readonly user: User | null; readonly address: string },
-    change: Change,
+  /** Counts an attempt unless it has to wait. @returns how long to wait; null when it was counted. */
+  countSignInAttempt(kind: AttemptKind, key: string, nowMs: number): Promise<number | null>
+  /** Whether the user signed in from this network in the last 30 days: then their attempts there count as `home`. */
+  isHomeNetwork(homeKey: string, nowMs: number): Promise<boolean>
+  /**
+   * Makes the network a home of the user, takes back one attempt of its address, and lets the attempts under the name that
+   * was counted start afresh.
+   */
+  recordSignIn(
+    user: { readonly id: string; readonly network: string; readonly homeKey: string },
+    nowMs: number,
   ): Promise<void>
+  /** Records a wrong password in the activity log. */
+  recordFailedSignIn(user: User, address: string, change: Change): Promise<void>
 }

@@ -1,8 +1,9 @@
 // Hashes passwords with argon2id, in PHC text form. A hash takes 30 to 40 ms of a pool thread and 19 MiB, so few run at a
-// time and few wait.
+// time and few wait, and senders take turns.
 
 import { argon2, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
+import { FairQueue, type QueuedJob } from '#core/fair-queue.ts'
 import { normalizePassword } from '#core/users/user.ts'
 import type { RandomBytes } from './generate-key.ts'
 
@@ -26,50 +27,59 @@ interface StoredHash {
 
 export type Passwords = ReturnType<typeof createPasswords>
 
+/** What may be done during a turn. */
+export interface Hashing {
+  readonly hash: (password: string) => Promise<string>
+  /** Whether the password is the one of this hash. Takes as long without a hash, and is false then. */
+  readonly matches: (password: string, stored: string | null) => Promise<boolean>
+}
+
+interface WaitingTurn extends QueuedJob {
+  readonly begin: () => void
+  readonly refuse: () => void
+}
+
 export function createPasswords(randomBytes: RandomBytes) {
   let running = 0
-  const waiting: (() => void)[] = []
+  const waiting = new FairQueue<WaitingTurn>({ jobCountMax: waitingMax, bytesMax: Number.POSITIVE_INFINITY })
   /** Checked in place of the hash of an unknown user, at the same cost. */
   let decoy: Promise<string> | undefined
 
-  /** @throws PasswordsBusyError */
-  async function inTurn<T>(work: () => Promise<T>): Promise<T> {
-    if (running >= runningMax) {
-      if (waiting.length >= waitingMax) throw new PasswordsBusyError('too many passwords are being hashed')
-      await new Promise<void>(resolve => waiting.push(resolve))
-    } else running++
-    try {
-      return await work()
-    } finally {
-      const next = waiting.shift()
-      if (next === undefined) running--
-      else next()
-    }
-  }
-
-  async function hashNow(password: string): Promise<string> {
-    const salt = Buffer.from(randomBytes(saltBytes))
-    const { memoryKib, passes, lanes } = parameters
-    const hash = await compute(password, { ...parameters, salt, hash: Buffer.alloc(hashBytes) })
-    return `$argon2id$v=19$m=${memoryKib},t=${passes},p=${lanes}$${toBase64(salt)}$${toBase64(hash)}`
+  const hashing: Hashing = {
+    async hash(password) {
+      const salt = Buffer.from(randomBytes(saltBytes))
+      const { memoryKib, passes, lanes } = parameters
+      const hash = await compute(password, { ...parameters, salt, hash: Buffer.alloc(hashBytes) })
+      return `$argon2id$v=19$m=${memoryKib},t=${passes},p=${lanes}$${toBase64(salt)}$${toBase64(hash)}`
+    },
+    async matches(password, stored) {
+      decoy ??= hashing.hash(Buffer.from(randomBytes(32)).toString('hex'))
+      const known = parseHash(stored ?? (await decoy))
+      const computed = await compute(password, known)
+      return stored !== null && timingSafeEqual(computed, known.hash)
+    },
   }
 
   return {
-    /** Whether so many passwords are being hashed that another one would be refused. */
-    isBusy: () => running >= runningMax && waiting.length >= waitingMax,
-    /** @throws PasswordsBusyError */
-    hash: (password: string): Promise<string> => inTurn(() => hashNow(password)),
     /**
-     * Whether the password is the one of this hash. Takes as long without a hash, and is false then.
-     * @throws PasswordsBusyError
+     * Runs work that hashes passwords when it is the sender's turn.
+     * @throws PasswordsBusyError before the work starts.
      */
-    matches: (password: string, stored: string | null): Promise<boolean> =>
-      inTurn(async () => {
-        decoy ??= hashNow(Buffer.from(randomBytes(32)).toString('hex'))
-        const known = parseHash(stored ?? (await decoy))
-        const computed = await compute(password, known)
-        return stored !== null && timingSafeEqual(computed, known.hash)
-      }),
+    async inTurn<T>(from: Pick<QueuedJob, 'sender' | 'group'>, work: (hashing: Hashing) => Promise<T>): Promise<T> {
+      if (running < runningMax) running++
+      else
+        await new Promise<void>((begin, reject) => {
+          const refuse = () => reject(new PasswordsBusyError('too many passwords are being hashed'))
+          for (const refused of waiting.push({ ...from, bytes: 0, begin, refuse })) refused.refuse()
+        })
+      try {
+        return await work(hashing)
+      } finally {
+        const next = waiting.shift()
+        if (next === undefined) running--
+        else next.begin()
+      }
+    },
     /** Whether the hash was made with other parameters than new hashes are. */
     isOutdated(stored: string): boolean {
       const { memoryKib, passes, lanes } = parseHash(stored)

@@ -1,8 +1,8 @@
 // Signs people in, by a link or by e-mail and password, and changes what is their own. Every attempt is counted in the state
-// before it is checked, so that all fronts count together.
+// before a password is checked, so that all fronts count together.
 
 import { createHash } from 'node:crypto'
-import type { Change } from '#core/author.ts'
+import type { Author, Change } from '#core/author.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import {
   findLinkProblem,
@@ -21,7 +21,6 @@ import {
 } from '#core/users/user.ts'
 import type { Clock } from '#ports/clock.ts'
 import type {
-  AttemptKeys,
   NewSession,
   SessionStore,
   SignInAttemptStore,
@@ -29,16 +28,22 @@ import type {
   UserPatch,
   UserStore,
 } from '#ports/state/user-store.ts'
+import type { Logger } from '#telemetry/log.ts'
 import type { RandomBytes } from './generate-key.ts'
-import { type Passwords, PasswordsBusyError } from './passwords.ts'
+import { type Hashing, type Passwords, PasswordsBusyError } from './passwords.ts'
 import { hashSecret } from './secret-digests.ts'
 import { generateToken, type SessionCheck } from './session-check.ts'
+import type { SignInAttempts, Throttled } from './sign-in-attempts.ts'
+
+const failureDelayMs = 100
 
 export interface SignInDeps {
   readonly management: UserStore & SessionStore & SignInLinkStore & SignInAttemptStore
   readonly sessionCheck: Pick<SessionCheck, 'forget'>
   readonly passwords: Passwords
+  readonly attempts: SignInAttempts
   readonly clock: Clock
+  readonly logger: Logger
   readonly newUuid: () => string
   readonly randomBytes: RandomBytes
 }
@@ -49,6 +54,8 @@ export interface SignInOrigin {
   readonly address: string
   /** What counts as one sender of attempts. */
   readonly network: string
+  /** The networks that may be one sender: they share turns when passwords are hashed. */
+  readonly block: string
   readonly userAgent: string
 }
 
@@ -57,7 +64,6 @@ export interface NewSignIn extends SignedIn {
   readonly secret: string
 }
 
-export type Throttled = { readonly kind: 'throttled'; readonly retryAfterMs: number }
 export type OwnFieldRefusal = { readonly kind: 'invalid_email' | 'invalid_password' }
 export type SignInRefusal = Throttled | { readonly kind: 'wrong_credentials' }
 export type LinkRefusal =
@@ -67,33 +73,32 @@ export type LinkRefusal =
   | { readonly kind: 'email_taken' | 'user_disabled' | 'password_required' }
 
 /** An unknown address takes as long as a known one, and is refused with the same answer. */
-export function signIn(
+export async function signIn(
   deps: SignInDeps,
   { email, password }: { readonly email: string; readonly password: string },
   origin: SignInOrigin,
 ): Promise<Result<NewSignIn, SignInRefusal>> {
-  return refuseWhenBusy(deps, async () => {
-    const { management, passwords, clock } = deps
+  const { management, passwords, attempts } = deps
+  const throttled = await attempts.count('address', origin.network)
+  if (throttled !== null) return err(throttled)
+  return hashInTurn<NewSignIn, SignInRefusal>(deps, origin, async hashing => {
     const known = normalizeEmail(email)
-    const accountKey = hashAccount(known ?? email)
-    const keys = { account: accountKey, address: origin.network }
-    const throttled = await countAttempt(deps, keys)
-    if (throttled !== null) return err(throttled)
-    const user = known === null ? null : await management.findUserByEmail(known)
-    const hash = await management.findPasswordHash(user?.id ?? '')
-    // A shorter password than new ones may have is checked: the limit may have been lower when it was set.
-    const { length } = normalizePassword(password)
-    const isRight = length <= passwordLength.max && (await passwords.matches(password, hash))
-    if (!isRight || user === null || user.isDisabled || hash === null) {
-      const change = { by: { id: null, label: 'Sign-in' }, atMs: clock.nowMs() }
-      await management.recordFailedSignIn({ accountKey, user, address: origin.address }, change)
+    const user = await management.findUserByEmail(known ?? '')
+    const waiting = await countGuess(deps, user ?? { typed: known ?? email }, origin)
+    if (waiting !== null) return err(waiting)
+    const stored = await management.findPasswordHash(user?.id ?? '')
+    const isRight = await isRightPassword(hashing, password, stored)
+    if (!isRight || user === null || user.isDisabled || stored === null) {
+      if (user !== null) recordFailureLater(deps, user, origin, { id: null, label: 'Sign-in' })
       return err({ kind: 'wrong_credentials' })
     }
-    if (passwords.isOutdated(hash)) {
-      const patch: UserPatch = { passwordHash: await passwords.hash(password), isSamePassword: true }
+    const tooMany = await attempts.count('own', user.id)
+    if (tooMany !== null) return err(tooMany)
+    if (passwords.isOutdated(stored)) {
+      const patch: UserPatch = { passwordHash: await hashing.hash(password), isSamePassword: true }
       await management.updateUser(user.id, patch, createOwnChange(deps, user))
     }
-    await management.forgetSignInAttempt(keys)
+    await recordSuccess(deps, user, origin)
     const started = await startSession(deps, user, origin)
     return started.ok ? started : err({ kind: 'wrong_credentials' })
   })
@@ -112,30 +117,24 @@ export async function checkLink(
 }
 
 /** Uses up the link: creates or changes its user, and starts a session. */
-export function spendLink(
+export async function spendLink(
   deps: SignInDeps,
   token: string,
   given: { readonly name?: string; readonly email?: string; readonly password?: string },
   origin: SignInOrigin,
 ): Promise<Result<NewSignIn, LinkRefusal>> {
-  return refuseWhenBusy(deps, async () => {
-    const { management, passwords, clock } = deps
-    const fields = readOwnFields(given)
-    if (!fields.ok) return fields
-    const found = await findUsableLink(deps, token, origin)
-    if (!found.ok) return found
-    const { password, ...shown } = fields.value
-    if (found.value.purpose === 'reset' && password === undefined) return err({ kind: 'password_required' })
-    const passwordHash = password === undefined ? undefined : await passwords.hash(password)
+  const fields = readOwnFields(given)
+  if (!fields.ok) return fields
+  const found = await findUsableLink(deps, token, origin)
+  if (!found.ok) return found
+  const { password, ...shown } = fields.value
+  if (found.value.purpose === 'reset' && password === undefined) return err({ kind: 'password_required' })
+
+  const spend = async (hashed: { readonly passwordHash?: string }): Promise<Result<NewSignIn, LinkRefusal>> => {
     const { session, secret } = makeSession(deps, origin)
-    const spent = await management.spendSignInLink(
-      {
-        tokenHash: hashSecret(token),
-        newUserId: deps.newUuid(),
-        given: { ...shown, ...(passwordHash !== undefined && { passwordHash }) },
-        session,
-      },
-      clock.nowMs(),
+    const spent = await deps.management.spendSignInLink(
+      { tokenHash: hashSecret(token), newUserId: deps.newUuid(), given: { ...shown, ...hashed }, session },
+      deps.clock.nowMs(),
     )
     if (!spent.ok) {
       const { error } = spent
@@ -144,8 +143,11 @@ export function spendLink(
       )
     }
     deps.sessionCheck.forget()
+    await recordSuccess(deps, spent.value.user, origin)
     return ok({ ...spent.value, secret })
-  })
+  }
+  if (password === undefined) return spend({})
+  return hashInTurn(deps, origin, async ({ hash }) => spend({ passwordHash: await hash(password) }))
 }
 
 export type OwnRefusal =
@@ -157,7 +159,7 @@ export type OwnRefusal =
  * Changes the caller's own name, address or password. A new password or address needs the present password, if there is
  * one. A new password ends all sessions and starts another one, which is returned.
  */
-export function changeOwnUser(
+export async function changeOwnUser(
   deps: SignInDeps,
   userId: string,
   given: {
@@ -168,25 +170,38 @@ export function changeOwnUser(
   },
   origin: SignInOrigin,
 ): Promise<Result<{ user: User; renewed: NewSignIn | null }, OwnRefusal>> {
-  return refuseWhenBusy<{ user: User; renewed: NewSignIn | null }, OwnRefusal>(deps, async () => {
-    const { management, passwords } = deps
-    const fields = readOwnFields(given)
-    if (!fields.ok) return fields
-    const { password, ...shown } = fields.value
-    const current = await management.findUser(userId)
-    if (current === null) return err({ kind: 'not_found' })
-    const needsPassword = password !== undefined || (shown.email !== undefined && shown.email !== current.email)
-    if (needsPassword && current.hasPassword) {
-      const refused = await checkCurrentPassword(deps, current, given.currentPassword, origin)
-      if (refused !== null) return err(refused)
-    }
-    const patch = { ...shown, ...(password !== undefined && { passwordHash: await passwords.hash(password) }) }
-    const updated = await management.updateUser(userId, patch, createOwnChange(deps, current))
+  const { management, attempts } = deps
+  const fields = readOwnFields(given)
+  if (!fields.ok) return fields
+  const { password, ...shown } = fields.value
+  const current = await management.findUser(userId)
+  if (current === null) return err({ kind: 'not_found' })
+  const { name = current.name, email = current.email } = shown
+  const isNewAccess = password !== undefined || email !== current.email
+  if (!isNewAccess && name === current.name) return ok({ user: current, renewed: null })
+  const isChecked = isNewAccess && current.hasPassword
+  if (isChecked && given.currentPassword === undefined) return err({ kind: 'current_password_required' })
+  const throttled =
+    (await attempts.count('own', userId)) ?? (isChecked ? await attempts.count('address', origin.network) : null)
+  if (throttled !== null) return err(throttled)
+
+  const change = async (hashed: {
+    readonly passwordHash?: string
+  }): Promise<Result<{ user: User; renewed: NewSignIn | null }, OwnRefusal>> => {
+    const updated = await management.updateUser(userId, { ...shown, ...hashed }, createOwnChange(deps, current))
     deps.sessionCheck.forget()
     if (!updated.ok) return err({ kind: updated.error === 'email_taken' ? 'email_taken' : 'not_found' })
     if (password === undefined) return ok({ user: updated.value, renewed: null })
     const renewed = await startSession(deps, updated.value, origin)
     return renewed.ok ? ok({ user: updated.value, renewed: renewed.value }) : err({ kind: 'not_found' })
+  }
+  if (!isChecked && password === undefined) return change({})
+  return hashInTurn(deps, origin, async hashing => {
+    const refused = isChecked
+      ? await checkCurrentPassword(deps, hashing, current, given.currentPassword!, origin)
+      : null
+    if (refused !== null) return err(refused)
+    return change(password === undefined ? {} : { passwordHash: await hashing.hash(password) })
   })
 }
 
@@ -204,56 +219,87 @@ export async function endSessions(
 
 async function checkCurrentPassword(
   deps: SignInDeps,
+  hashing: Hashing,
   user: User,
-  password: string | undefined,
+  password: string,
   origin: SignInOrigin,
 ): Promise<OwnRefusal | null> {
-  if (password === undefined) return { kind: 'current_password_required' }
-  const { management, passwords, clock } = deps
-  const accountKey = hashAccount(user.email ?? user.id)
-  const keys = { account: accountKey, address: origin.network }
-  const throttled = await countAttempt(deps, keys)
+  const throttled = await countGuess(deps, user, origin)
   if (throttled !== null) return throttled
-  if (!(await passwords.matches(password, await management.findPasswordHash(user.id)))) {
-    const change = { by: toUserAuthor(user), atMs: clock.nowMs() }
-    await management.recordFailedSignIn({ accountKey, user, address: origin.address }, change)
-    return { kind: 'wrong_password' }
+  if (await isRightPassword(hashing, password, await deps.management.findPasswordHash(user.id))) {
+    await recordSuccess(deps, user, origin)
+    return null
   }
-  await management.forgetSignInAttempt(keys)
-  return null
+  recordFailureLater(deps, user, origin, toUserAuthor(user))
+  return { kind: 'wrong_password' }
 }
 
+/** Only unknown tokens are counted: nobody finds a token by guessing, and others may share the network of who tries. */
 async function findUsableLink(
-  deps: SignInDeps,
+  { management, attempts, clock }: SignInDeps,
   token: string,
   { network }: SignInOrigin,
 ): Promise<Result<SignInLink, LinkRefusal>> {
-  const keys = { address: network }
-  const throttled = await countAttempt(deps, keys)
-  if (throttled !== null) return err(throttled)
-  const link = await deps.management.findSignInLink(hashSecret(token))
-  const problem = findLinkProblem(link, deps.clock.nowMs())
-  if (link === null || problem !== null) return err({ kind: 'link', problem: problem ?? 'unknown' })
-  await deps.management.forgetSignInAttempt(keys)
-  return ok(link)
+  const link = await management.findSignInLink(hashSecret(token))
+  const problem = findLinkProblem(link, clock.nowMs())
+  if (link !== null && problem === null) return ok(link)
+  const throttled = link === null ? await attempts.count('address', network) : null
+  return err(throttled ?? { kind: 'link', problem: problem ?? 'unknown' })
 }
 
-async function countAttempt({ management, clock }: SignInDeps, keys: AttemptKeys): Promise<Throttled | null> {
-  const retryAfterMs = await management.countSignInAttempt(keys, clock.nowMs())
-  return retryAfterMs === null ? null : { kind: 'throttled', retryAfterMs }
+/** Counts an attempt on the user, or on what was typed instead of a user's address; the same work for both. */
+async function countGuess(
+  { management, attempts, clock }: SignInDeps,
+  account: User | { readonly typed: string },
+  { network }: SignInOrigin,
+): Promise<Throttled | null> {
+  const userId = 'id' in account ? account.id : ''
+  const homeKey = toHomeKey(userId, network)
+  if (await management.isHomeNetwork(homeKey, clock.nowMs())) return attempts.count('home', homeKey)
+  return 'id' in account ? attempts.count('user', userId) : attempts.count('account', hashAccount(account.typed))
 }
 
-/** Refuses before anything is read or written, so that a flood of attempts costs the state nothing. */
-async function refuseWhenBusy<T, E>(
+/** A shorter password than new ones may have is checked: the limit may have been lower when it was set. */
+async function isRightPassword({ matches }: Hashing, password: string, stored: string | null): Promise<boolean> {
+  const typed = normalizePassword(password)
+  // A password that is too long takes as long as another one.
+  const isMatch = await matches(typed.slice(0, passwordLength.max), stored)
+  return isMatch && typed.length <= passwordLength.max
+}
+
+async function recordSuccess({ attempts }: SignInDeps, { id }: User, { network }: SignInOrigin): Promise<void> {
+  await attempts.recordSignIn({ id, network, homeKey: toHomeKey(id, network) })
+}
+
+function toHomeKey(userId: string, network: string): string {
+  return `${userId} ${network}`
+}
+
+/** After the answer, since its time would otherwise tell whether there is such a user. */
+function recordFailureLater(
+  { management, clock, logger }: SignInDeps,
+  user: User,
+  { address }: SignInOrigin,
+  by: Author,
+): void {
+  const change = { by, atMs: clock.nowMs() }
+  const record = () =>
+    management.recordFailedSignIn(user, address, change).catch((cause: unknown) => {
+      logger.warn({ err: cause }, 'could not record a failed sign-in in the activity log')
+    })
+  setTimeout(() => void record(), failureDelayMs).unref()
+}
+
+/** @returns throttled, before an account is counted, while too many passwords are being hashed. */
+async function hashInTurn<T, E>(
   { passwords }: SignInDeps,
-  work: () => Promise<Result<T, E | Throttled>>,
+  { network, block }: SignInOrigin,
+  work: (hashing: Hashing) => Promise<Result<T, E | Throttled>>,
 ): Promise<Result<T, E | Throttled>> {
-  const busy: Throttled = { kind: 'throttled', retryAfterMs: 1_000 }
-  if (passwords.isBusy()) return err(busy)
   try {
-    return await work()
+    return await passwords.inTurn({ sender: network, group: block }, work)
   } catch (error) {
-    if (error instanceof PasswordsBusyError) return err(busy)
+    if (error instanceof PasswordsBusyError) return err({ kind: 'throttled', retryAfterMs: 1_000 })
     throw error
   }
 }

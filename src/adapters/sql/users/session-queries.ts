@@ -14,15 +14,9 @@ import {
   signInLinkResource,
   type UserSession,
 } from '#core/users/session.ts'
-import { type AttemptKind, admitAttempt, attemptsForgottenAfterMs } from '#core/users/sign-in-throttle.ts'
+import { type AttemptKind, admitAttempt, keptAttempts } from '#core/users/sign-in-throttle.ts'
 import { toUserAuthor, type User } from '#core/users/user.ts'
-import type {
-  AttemptKeys,
-  NewSession,
-  SessionStore,
-  SignInAttemptStore,
-  SignInLinkStore,
-} from '#ports/state/user-store.ts'
+import type { NewSession, SessionStore, SignInAttemptStore, SignInLinkStore } from '#ports/state/user-store.ts'
 import { recordActivity } from '../tables/record-activity.ts'
 import { toResourceItem, toResourceRow } from '../tables/resource-rows.ts'
 import { bumpRevision } from '../tables/revision-queries.ts'
@@ -32,10 +26,11 @@ import { changeUser, createUserAct, insertUser, readUser } from './user-queries.
 
 const sessionsPerUserMax = 100
 const expiredLinksKeptMs = 30 * 24 * 3_600_000
-const attemptKeysMax = 10_000
-const attemptKinds: readonly AttemptKind[] = ['account', 'address']
+const attemptsRemovedEveryMs = 10_000
 
 export function createSessionQueries(db: Kysely<StateSchema>): SessionStore & SignInLinkStore & SignInAttemptStore {
+  let attemptsRemovedAtMs = Number.NEGATIVE_INFINITY
+
   return {
     createSession: (userId, session, change) =>
       db.transaction().execute(async trx => {
@@ -165,49 +160,44 @@ export function createSessionQueries(db: Kysely<StateSchema>): SessionStore & Si
         return ok(await startSession(trx, user, session, { by: toUserAuthor(user), atMs: nowMs }))
       }),
 
-    countSignInAttempt: (keys, nowMs) =>
+    countSignInAttempt: (kind, key, nowMs) =>
       db.transaction().execute(async trx => {
-        const counted: { name: string; attempts: number; counted_at: number }[] = []
-        for (const [kind, name] of listAttemptNames(keys)) {
-          const row = await trx.selectFrom('sign_in_attempt').selectAll().where('name', '=', name).executeTakeFirst()
-          const seen = row === undefined ? null : { count: Number(row.attempts), atMs: Number(row.counted_at) }
-          const admission = admitAttempt(kind, seen, nowMs)
-          if (!admission.isAdmitted) return admission.retryAfterMs
-          counted.push({ name, attempts: admission.attempts.count, counted_at: admission.attempts.atMs })
-        }
-        for (const row of counted)
-          await trx
-            .insertInto('sign_in_attempt')
-            .values(row)
-            .onConflict(found => found.column('name').doUpdateSet(row))
-            .execute()
-        await removeOldAttempts(trx, nowMs)
+        const name = `${kind}:${key}`
+        const row = await trx.selectFrom('sign_in_attempt').selectAll().where('name', '=', name).executeTakeFirst()
+        const seen = row === undefined ? null : { count: Number(row.attempts), atMs: Number(row.counted_at) }
+        const admission = admitAttempt(kind, seen, nowMs)
+        if (!admission.isAdmitted) return admission.retryAfterMs
+        const { count, atMs } = admission.attempts
+        await writeAttempts(trx, { name, attempts: count, counted_at: atMs })
+        if (Math.abs(nowMs - attemptsRemovedAtMs) < attemptsRemovedEveryMs) return null
+        attemptsRemovedAtMs = nowMs
+        await removeOldAttempts(trx, name, nowMs)
         return null
       }),
 
-    forgetSignInAttempt: keys =>
-      db.transaction().execute(async trx => {
-        for (const [kind, name] of listAttemptNames(keys)) {
-          if (kind === 'account') await trx.deleteFrom('sign_in_attempt').where('name', '=', name).execute()
-          else
-            await trx
-              .updateTable('sign_in_attempt')
-              .set({ attempts: sql<number>`attempts - 1` })
-              .where('name', '=', name)
-              .where('attempts', '>', 0)
-              .execute()
-        }
-      }),
+    async isHomeNetwork(homeKey, nowMs) {
+      const home = db.selectFrom('sign_in_attempt').select('name').where('name', '=', `home:${homeKey}`)
+      return (await home.where('counted_at', '>', nowMs - keptAttempts.home.forMs).executeTakeFirst()) !== undefined
+    },
 
-    recordFailedSignIn: ({ accountKey, user, address }, change) =>
+    recordSignIn: ({ id, network, homeKey }, nowMs) =>
       db.transaction().execute(async trx => {
+        const home = { name: `home:${homeKey}`, attempts: 0, counted_at: nowMs }
+        const known = trx.selectFrom('sign_in_attempt').select('name').where('name', '=', home.name)
+        // A sign-in at home was not counted on the user, whose attempts from elsewhere go on waiting.
+        if ((await known.executeTakeFirst()) === undefined)
+          await trx.deleteFrom('sign_in_attempt').where('name', '=', `user:${id}`).execute()
+        await writeAttempts(trx, home)
         await trx
           .updateTable('sign_in_attempt')
-          .set({ counted_at: change.atMs })
-          .where('name', '=', `account:${accountKey}`)
+          .set({ attempts: sql<number>`attempts - 1` })
+          .where('name', '=', `address:${network}`)
+          .where('attempts', '>', 0)
           .execute()
-        if (user !== null) await recordActivity(trx, createUserAct(user, 'sign_in_failed', { address }), change)
       }),
+
+    recordFailedSignIn: (user, address, change) =>
+      db.transaction().execute(trx => recordActivity(trx, createUserAct(user, 'sign_in_failed', { address }), change)),
   }
 }
 
@@ -265,31 +255,34 @@ function describeSession(row: { readonly address: string; readonly user_agent: s
   return { address: row.address, user_agent: row.user_agent }
 }
 
-function listAttemptNames(keys: AttemptKeys): (readonly [AttemptKind, string])[] {
-  return attemptKinds.flatMap(kind => {
-    const key = keys[kind]
-    return key === undefined ? [] : [[kind, `${kind}:${key}`] as const]
-  })
+type AttemptRow = StateSchema['sign_in_attempt']
+
+async function writeAttempts(trx: Kysely<StateSchema>, row: AttemptRow): Promise<void> {
+  await trx
+    .insertInto('sign_in_attempt')
+    .values(row)
+    .onConflict(found => found.column('name').doUpdateSet(row))
+    .execute()
 }
 
-async function removeOldAttempts(trx: Kysely<StateSchema>, nowMs: number): Promise<void> {
-  for (const kind of attemptKinds)
-    await trx
-      .deleteFrom('sign_in_attempt')
-      .where('name', 'like', `${kind}:%`)
-      .where('counted_at', '<=', nowMs - attemptsForgottenAfterMs[kind])
-      .execute()
-  const { count } = await trx
-    .selectFrom('sign_in_attempt')
-    .select(({ fn }) => fn.countAll().as('count'))
-    .executeTakeFirstOrThrow()
-  const excess = Number(count) - attemptKeysMax
-  if (excess <= 0) return
-  const lowest = trx
-    .selectFrom('sign_in_attempt')
-    .select('name')
-    .orderBy('attempts')
-    .orderBy('counted_at')
-    .limit(excess)
-  await trx.deleteFrom('sign_in_attempt').where('name', 'in', lowest).execute()
+/** @param counted the name just counted, which stays. */
+async function removeOldAttempts(trx: Kysely<StateSchema>, counted: string, nowMs: number): Promise<void> {
+  for (const kind of Object.keys(keptAttempts) as AttemptKind[]) {
+    const { forMs, namesMax } = keptAttempts[kind]
+    // `;` comes after `:`. The key of the table is in the order of bytes.
+    const range = [`${kind}:`, `${kind};`] as const
+    const removal = trx.deleteFrom('sign_in_attempt').where('name', '>=', range[0]).where('name', '<', range[1])
+    await removal.where('counted_at', '<=', nowMs - forMs).execute()
+    if (namesMax === null) continue
+    const oldest = trx
+      .selectFrom('sign_in_attempt')
+      .select('name')
+      .where('name', '>=', range[0])
+      .where('name', '<', range[1])
+      .where('name', '!=', counted)
+      .orderBy('counted_at', 'desc')
+      .limit(1_000_000_000)
+      .offset(namesMax)
+    await trx.deleteFrom('sign_in_attempt').where('name', 'in', oldest).execute()
+  }
 }

@@ -18,6 +18,7 @@ import type { LiveEvents } from '#services/live/live-events.ts'
 import type { RandomBytes } from '#services/manage/generate-key.ts'
 import type { Passwords } from '#services/manage/passwords.ts'
 import type { PayloadCipher } from '#services/manage/payload-cipher.ts'
+import type { SignInAttempts } from '#services/manage/sign-in-attempts.ts'
 import type { SubjectScans } from '#services/scans/subject-scans.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
@@ -41,6 +42,7 @@ export interface ManagementDeps extends CallerChecks {
   /** Resolves when this front serves everything up to the revision; a write of a definition is answered only then. */
   readonly definitionsReady: (revision: number) => Promise<void>
   readonly passwords: Passwords
+  readonly attempts: SignInAttempts
   /** The proxies that tell whose request it is, for limits of attempts to sign in. */
   readonly trustedProxies: TrustedProxies
   /** `PENNON_PUBLIC_URL`; null when addresses follow the request. */
