@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'react'
 import { Button, IconButton } from '../controls/button.tsx'
+import { isApple } from '../is-apple.ts'
 import { Outside, type OutsideProps } from '../text/outside.tsx'
 import { showOutsideText } from '../text/outside-text.ts'
 import css from './copy.module.css'
@@ -56,11 +57,11 @@ export function CopyButton({ text, label, hasWords = false }: CopyButtonProps) {
 function SelectedText({ text }: { text: string }) {
   const area = useRef<HTMLTextAreaElement>(null)
   useEffect(() => area.current?.select(), [])
-  const shortcut = /Mac|iP(?:hone|ad)/.test(navigator.userAgent) ? '⌘C' : 'Ctrl C'
   return (
     <>
       <p>
-        The browser gives no access to the clipboard here. The text is selected: press <kbd>{shortcut}</kbd>.
+        The browser gives no access to the clipboard here. The text is selected: press{' '}
+        <kbd>{isApple ? '⌘C' : 'Ctrl C'}</kbd>.
       </p>
       <textarea ref={area} className={css.copyArea} aria-label="Text to copy" readOnly value={text} />
     </>
