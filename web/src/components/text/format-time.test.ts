@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { findZone, formatInstant, formatTime, type TimeZones } from './format-time.ts'
+import { findZone, formatInstant, formatTime, type TimeForm, type TimeZones } from './format-time.ts'
 
 const nowMs = Date.parse('2026-11-30T10:04:12Z')
 const zones: TimeZones = { choice: 'browser', browser: 'Asia/Kathmandu', project: 'America/Santiago' }
 
-function show(instant: string | number, form?: 'relative' | 'exact', shownIn = zones) {
+function show(instant: string | number, form?: TimeForm, shownIn = zones) {
   return formatTime(typeof instant === 'number' ? instant : Date.parse(instant), nowMs, shownIn, form, 'en-GB')
 }
 
@@ -31,6 +31,11 @@ describe('a time', () => {
       '1 Nov 2026, 06:15:00 Asia/Kathmandu\n31 Oct 2026, 21:30:00 America/Santiago (project)\n1 Nov 2026, 00:30:00 UTC',
     )
     assert.equal(show('2026-11-01T00:30:00Z', 'exact', { ...zones, choice: 'project' }).text, '31 Oct 2026, 21:30:00')
+  })
+
+  it('names its zone where people pass it on', () => {
+    assert.equal(show('2026-11-30T10:04:02Z', 'zoned').text, '30 Nov 2026, 15:49:02 Asia/Kathmandu')
+    assert.match(show('2026-11-30T10:04:02Z', 'zoned', { choice: 'browser' }).text, /\d \w/)
   })
 
   it('names no zone twice', () => {

@@ -19,16 +19,18 @@ export interface ShownTime {
   readonly title: string
 }
 
+/** `exact` for lists in which times are compared, `zoned` for a time that people pass on. */
+export type TimeForm = 'relative' | 'exact' | 'zoned'
+
 const minuteMs = 60_000
 const hourMs = 60 * minuteMs
 const dayMs = 24 * hourMs
 
-/** @param form `exact` for lists in which times are compared. */
 export function formatTime(
   instantMs: number,
   nowMs: number,
   zones: TimeZones,
-  form: 'relative' | 'exact' = 'relative',
+  form: TimeForm = 'relative',
   locale: string = defaultLocale,
 ): ShownTime {
   // An event may carry any number. Dates end at 8.64e15 ms.
@@ -36,8 +38,11 @@ export function formatTime(
     return { text: 'no valid time', title: String(instantMs) }
   const distanceMs = instantMs - nowMs
   const isNear = form === 'relative' && Math.abs(distanceMs) < dayMs
+  const zone = findZone(zones)
+  const exact = formatInstant(instantMs, zone, locale)
+  const exactText = form === 'zoned' ? `${exact} ${zone ?? findOwnZone()}` : exact
   return {
-    text: isNear ? formatDistance(distanceMs) : formatInstant(instantMs, findZone(zones), locale),
+    text: isNear ? formatDistance(distanceMs) : exactText,
     title: listZones(zones)
       .map(({ name, zone }) => `${formatInstant(instantMs, zone, locale)} ${name}`)
       .join('\n'),
@@ -70,11 +75,15 @@ function formatDistance(distanceMs: number): string {
 }
 
 function listZones({ browser, project }: TimeZones): { name: string; zone: string }[] {
-  const own = browser ?? new Intl.DateTimeFormat().resolvedOptions().timeZone
+  const own = browser ?? findOwnZone()
   const zones = [{ name: own, zone: own }]
   if (project !== undefined && project !== own) zones.push({ name: `${project} (project)`, zone: project })
   if (!zones.some(({ zone }) => zone === 'UTC')) zones.push({ name: 'UTC', zone: 'UTC' })
   return zones
+}
+
+function findOwnZone(): string {
+  return new Intl.DateTimeFormat().resolvedOptions().timeZone
 }
 
 /** Making a format takes far longer than using it. */

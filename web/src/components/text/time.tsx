@@ -1,5 +1,5 @@
 import { createContext, useContext } from 'react'
-import { formatTime, type TimeZones } from './format-time.ts'
+import { formatTime, type TimeForm, type TimeZones } from './format-time.ts'
 import { useNow } from './now.ts'
 import css from './text.module.css'
 
@@ -9,8 +9,7 @@ export const TimeZonesContext = createContext<TimeZones>({ choice: 'browser' })
 export interface TimeProps {
   /** ISO 8601 text or ms since the epoch. */
   readonly at: string | number
-  /** `exact` for lists in which times are compared. */
-  readonly form?: 'relative' | 'exact'
+  readonly form?: TimeForm
 }
 
 export function Time({ at, form }: TimeProps) {

@@ -37,7 +37,7 @@ export function LinkDialog({ link, onClose }: { link: NewLink | null; onClose: (
           isCode
           help={
             <>
-              Pass it on yourself: Pennon sends no mail. It works once, until <Time at={link.expiresAt} form="exact" />,
+              Pass it on yourself: Pennon sends no mail. It works once, until <Time at={link.expiresAt} form="zoned" />,
               and is not shown again.
             </>
           }
