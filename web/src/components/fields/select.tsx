@@ -1,3 +1,4 @@
+import { useState } from 'react'
 import { Select as AriaSelect, Button, Popover, SelectValue } from 'react-aria-components'
 import { joinClasses } from '../class-names.ts'
 import popups from '../controls/popups.module.css'
@@ -12,20 +13,25 @@ export interface SelectProps extends FieldProps {
   /** The id of an option, or null while nothing is chosen. */
   readonly value: string | null
   readonly onChange: (id: string) => void
+  /** While it is not known whether the choice is served. It keeps the focus, and cannot be changed. */
+  readonly isBusy?: boolean
 }
 
 export function Select(props: SelectProps) {
-  const { options, value, onChange } = props
+  const { options, value, onChange, isBusy = false } = props
+  const [isOpen, setOpen] = useState(false)
   const chosen = options.find(({ id }) => id === value)
   return (
     <AriaSelect
       {...fieldState(props)}
       value={value}
-      onChange={id => id !== null && onChange(String(id))}
+      onChange={id => id !== null && !isBusy && onChange(String(id))}
+      isOpen={isOpen && !isBusy}
+      onOpenChange={setOpen}
       validationBehavior="aria"
     >
       <FieldLabel {...props} />
-      <Button className={joinClasses(css.control, css.select)}>
+      <Button className={joinClasses(css.control, css.select)} aria-disabled={isBusy || undefined}>
         <SelectValue className={css.value!}>{chosen ? <Outside text={chosen.label} /> : 'Choose'}</SelectValue>
         <Icon name="chevron-down" />
       </Button>

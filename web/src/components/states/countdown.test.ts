@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { countSecondsUntil, formatSeconds, parseRetryAfter } from './countdown.ts'
+import { countSecondsUntil, formatSeconds } from './countdown.ts'
 
 const nowMs = Date.parse('2026-11-30T10:00:00Z')
 
@@ -10,14 +10,6 @@ describe('a countdown', () => {
       [2_001, 2_000, 1, 0, -5_000].map(ms => countSecondsUntil(nowMs + ms, nowMs)),
       [3, 2, 1, 0, 0],
     )
-  })
-
-  it('starts with what Retry-After says, in seconds or as a date', () => {
-    assert.equal(parseRetryAfter('40', nowMs), 40)
-    assert.equal(parseRetryAfter('Mon, 30 Nov 2026 10:00:40 GMT', nowMs), 40)
-    assert.equal(parseRetryAfter('Mon, 30 Nov 2026 09:00:00 GMT', nowMs), 0)
-    assert.equal(parseRetryAfter('soon', nowMs), null)
-    assert.equal(parseRetryAfter(null, nowMs), null)
   })
 
   it('is shown in two units at most', () => {

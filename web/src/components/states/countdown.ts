@@ -3,17 +3,6 @@ export function countSecondsUntil(untilMs: number, nowMs: number): number {
   return Math.max(0, Math.ceil((untilMs - nowMs) / 1_000))
 }
 
-/**
- * The seconds that an answer asks to wait.
- * @param retryAfter the header: seconds or a date. Null if it is absent or neither.
- */
-export function parseRetryAfter(retryAfter: string | null, nowMs: number): number | null {
-  if (retryAfter === null) return null
-  if (/^\s*\d+\s*$/.test(retryAfter)) return Number(retryAfter)
-  const atMs = Date.parse(retryAfter)
-  return Number.isNaN(atMs) ? null : countSecondsUntil(atMs, nowMs)
-}
-
 /** `40 s`, `2 min 5 s`, `1 h 3 min`. */
 export function formatSeconds(seconds: number): string {
   const [hours, minutes] = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60]

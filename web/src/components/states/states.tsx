@@ -1,7 +1,8 @@
-// What a screen shows in place of its content.
+// What a screen shows in place of its content, and a form when it is refused.
 
 import { type ReactNode, useEffect, useEffectEvent, useReducer } from 'react'
 import { joinClasses } from '../class-names.ts'
+import { Bar } from '../controls/bar.tsx'
 import { Button } from '../controls/button.tsx'
 import { Icon } from '../icon.tsx'
 import type { IconName } from '../icon-names.ts'
@@ -41,9 +42,19 @@ export function NoMatch({ filter, onClear }: NoMatchProps) {
   )
 }
 
+/** What is known of an error of the API. */
+export interface ShownError extends Error {
+  readonly status?: number
+  readonly code?: string
+  readonly retryAtMs?: number | undefined
+  readonly details?: string
+}
+
 export interface ErrorStateProps {
   /** What failed, in words: "The flags could not be loaded". */
   readonly title: string
+  /** Gives what of the following is absent. */
+  readonly error?: ShownError
   /** What it means and what to do. */
   readonly children?: ReactNode
   /** The code of the answer. */
@@ -55,7 +66,8 @@ export interface ErrorStateProps {
   readonly details?: string
 }
 
-export function ErrorState({ title, children, code, onRetry, retryAtMs, details }: ErrorStateProps) {
+export function ErrorState({ title, error, onRetry, ...given }: ErrorStateProps) {
+  const { code, retryAtMs, details, children = error?.message } = { ...error, ...given }
   const seconds = useCountdown(retryAtMs, onRetry)
   return (
     <State
@@ -82,16 +94,14 @@ export function ErrorState({ title, children, code, onRetry, retryAtMs, details 
 export interface NotAllowedProps {
   /** What cannot be done or seen: "Persons". */
   readonly what: string
-  /** The right that is missing: "person:read". */
-  readonly right: string
-  /** Who can give it: names of admins. */
-  readonly givenBy: string
+  /** Which right is missing, and who can give it. */
+  readonly children: ReactNode
 }
 
-export function NotAllowed({ what, right, givenBy }: NotAllowedProps) {
+export function NotAllowed({ what, children }: NotAllowedProps) {
   return (
     <State title={`${what}: not allowed`} icon="lock">
-      The right <code>{right}</code> is missing. {givenBy} can give it.
+      {children}
     </State>
   )
 }
@@ -109,6 +119,15 @@ export function Gone({ title, children }: GoneProps) {
       {children}
     </State>
   )
+}
+
+/** Why a form was refused; counts down where it says when to try again. */
+export function Refusal({ error }: { error: ShownError | null }) {
+  const untilMs = error?.status === 429 ? error.retryAtMs : undefined
+  const seconds = useCountdown(untilMs, undefined)
+  if (error === null) return null
+  if (seconds === null) return <Bar kind="bad">{error.message}</Bar>
+  return <Bar kind="bad">Too many tries. {seconds > 0 ? `Again in ${formatSeconds(seconds)}.` : 'Try again now.'}</Bar>
 }
 
 interface StateProps {

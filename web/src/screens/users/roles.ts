@@ -9,3 +9,5 @@ export const roleOptions: readonly (Option & { readonly id: Role })[] = [
   { id: 'editor', label: 'Editor', detail: 'Changes flags, cohorts, surveys and experiments' },
   { id: 'admin', label: 'Admin', detail: 'Changes everything, users and keys included' },
 ]
+
+export const articleAndRole = { viewer: 'a viewer', editor: 'an editor', admin: 'an admin' } as const

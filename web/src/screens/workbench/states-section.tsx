@@ -50,7 +50,9 @@ export function StatesSection() {
           <ErrorState title="The server is starting" onRetry={retry} retryAtMs={untilMs} />
         </div>
         <div className={css.framed}>
-          <NotAllowed what="Persons" right="person:read" givenBy="Grace Hopper" />
+          <NotAllowed what="Persons">
+            The right <code>person:read</code> is missing. Grace Hopper can give it.
+          </NotAllowed>
         </div>
         <div className={css.framed}>
           <Gone title="This person was merged">
