@@ -11,6 +11,19 @@ export function readPreference<P extends Preference>(name: P): Choice<P> {
   return (choices[name] as readonly string[]).includes(stored ?? '') ? (stored as Choice<P>) : normal
 }
 
+const watchers = new Set<() => void>()
+
+/** @returns the function that ends it. */
+export function watchPreferences(watcher: () => void): () => void {
+  watchers.add(watcher)
+  return () => watchers.delete(watcher)
+}
+
+/** What applies now, which is not stored where storage is forbidden. */
+export function readApplied<P extends Preference>(name: P): Choice<P> {
+  return (document.documentElement.dataset[name] ?? choices[name][0]) as Choice<P>
+}
+
 export function setPreference<P extends Preference>(name: P, choice: Choice<P>): void {
   try {
     localStorage.setItem(`pennon-${name}`, choice)
@@ -41,4 +54,5 @@ function readStored(name: Preference): string | null {
 function apply(name: Preference, choice: string): void {
   if (choice === choices[name][0]) delete document.documentElement.dataset[name]
   else document.documentElement.dataset[name] = choice
+  for (const watcher of watchers) watcher()
 }

@@ -10,7 +10,7 @@ import { Button } from '../components/controls/button.tsx'
 import { TextField } from '../components/fields/text-field.tsx'
 import { Dialog } from '../components/overlays/dialog.tsx'
 import { StaleBar } from '../components/states/stale-bar.tsx'
-import { Refusal } from '../screens/sign-in/refusal.tsx'
+import { Refusal } from '../components/states/states.tsx'
 
 const triedEveryMs = 2_000
 

@@ -70,16 +70,19 @@ function AnyButton(props: AnyButtonProps) {
   const button = (
     <AriaButton
       {...rest}
-      // A button that does nothing now must not send its form.
-      type={isDisabled || isBusy ? 'button' : (type ?? 'button')}
+      // A submit button stays one while it does nothing, since Enter would send a form without one. `Form` knows its state.
+      type={type ?? 'button'}
       className={joinClasses(css.button, css[kind], className)}
       // `isPending` of React Aria announces an element by a reference that outlives it.
       data-busy={isBusy || undefined}
       aria-label={label}
       aria-disabled={isDisabled || isBusy || undefined}
       aria-describedby={isDisabled ? reasonId : undefined}
-      // There is no pointer over a button on a touch screen, so pressing shows the reason as well.
-      onPress={isDisabled ? () => setTooltipOpen(true) : isBusy ? undefined : onPress}
+      // There is no pointer over a button on a touch screen, so pressing shows the reason as well. Enter in a field presses
+      // the submit button without giving it the focus, with which the tooltip would close again.
+      onPress={
+        isDisabled ? ({ target }) => setTooltipOpen(target === document.activeElement) : isBusy ? undefined : onPress
+      }
     >
       {children}
       {isBusy && (

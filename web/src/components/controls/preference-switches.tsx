@@ -1,5 +1,5 @@
-import { useState } from 'react'
-import { readPreference, setPreference } from '../../looks/theme.ts'
+import { useSyncExternalStore } from 'react'
+import { readApplied, setPreference, watchPreferences } from '../../looks/theme.ts'
 import { Segments } from './radio-group.tsx'
 
 export function ThemeSwitch() {
@@ -34,11 +34,8 @@ export function DensitySwitch() {
   )
 }
 
+/** Another place may change it too, such as a menu or another tab. */
 function usePreference<P extends 'theme' | 'density'>(name: P) {
-  const [choice, setChoice] = useState(() => readPreference(name))
-  const change = (next: typeof choice) => {
-    setPreference(name, next)
-    setChoice(next)
-  }
-  return [choice, change] as const
+  const choice = useSyncExternalStore(watchPreferences, () => readApplied(name))
+  return [choice, (next: typeof choice) => setPreference(name, next)] as const
 }

@@ -4,16 +4,22 @@ import { useMutation, useQuery, useSuspenseQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { call } from '../../api/client.ts'
 import { queries } from '../../api/queries.ts'
+import type { Operations } from '../../api/schema.ts'
 import { type SignedIn, sessionQuery } from '../../api/session.ts'
 import { Badge } from '../../components/controls/badge.tsx'
 import { Button } from '../../components/controls/button.tsx'
+import { DensitySwitch, ThemeSwitch } from '../../components/controls/preference-switches.tsx'
+import { Form } from '../../components/fields/form.tsx'
+import { splitError } from '../../components/fields/split-error.ts'
 import { TextField } from '../../components/fields/text-field.tsx'
+import { useFocusOfRows } from '../../components/focus-of-rows.ts'
 import { showToast } from '../../components/overlays/toasts.tsx'
 import { Skeleton } from '../../components/states/skeleton.tsx'
+import { ErrorState, Refusal } from '../../components/states/states.tsx'
 import { Outside } from '../../components/text/outside.tsx'
+import { formatOutsideText } from '../../components/text/outside-text.ts'
 import { Time } from '../../components/text/time.tsx'
 import { Page } from '../../shell/page.tsx'
-import { Refusal } from '../sign-in/refusal.tsx'
 import { describeBrowser } from './describe-browser.ts'
 import css from './me.module.css'
 
@@ -24,6 +30,11 @@ export function Me() {
       <Profile user={session.user} />
       <Password user={session.user} />
       <Sessions />
+      <section className={css.part}>
+        <h2>Looks</h2>
+        <ThemeSwitch />
+        <DensitySwitch />
+      </section>
     </Page>
   )
 }
@@ -42,24 +53,20 @@ function Profile({ user }: { user: SignedIn['user'] }) {
       showToast({ text: 'Your name is changed.' })
     },
   })
+  const state = { isBusy: save.isPending, disabledReason: name === user.name ? 'Nothing is changed' : null }
+  const { errors, rest } = splitError(save.error, ['name'])
   return (
-    <form
-      className={css.part}
-      onSubmit={event => {
-        event.preventDefault()
-        save.mutate()
-      }}
-    >
+    <Form className={css.part} onSubmit={() => save.mutate()} {...state}>
       <h2>Profile</h2>
       <p>
         <Outside text={user.email ?? 'No e-mail address'} /> <Badge>{user.role}</Badge>
       </p>
-      <TextField label="Name" name="name" autoComplete="name" value={name} onChange={setName} />
-      <Refusal error={save.error} />
-      <Button type="submit" isBusy={save.isPending} disabledReason={name === user.name ? 'Nothing is changed' : null}>
+      <TextField label="Name" name="name" autoComplete="name" value={name} onChange={setName} error={errors.name} />
+      <Refusal error={rest} />
+      <Button type="submit" {...state}>
         Save the name
       </Button>
-    </form>
+    </Form>
   )
 }
 
@@ -85,17 +92,20 @@ function Password({ user }: { user: SignedIn['user'] }) {
     },
   })
   const isComplete = password !== '' && (current !== '' || !user.has_password) && email !== ''
+  const state = { isBusy: save.isPending, disabledReason: isComplete ? null : 'Fill in the fields first' }
+  const { errors, rest } = splitError(save.error, ['email', 'current_password', 'password'])
   return (
-    <form
-      className={css.part}
-      onSubmit={event => {
-        event.preventDefault()
-        save.mutate()
-      }}
-    >
+    <Form className={css.part} onSubmit={() => save.mutate()} {...state}>
       <h2>{user.has_password ? 'Change the password' : 'Choose a password'}</h2>
       {user.email === null ? (
-        <TextField label="E-mail" type="email" autoComplete="username" value={email} onChange={setEmail} />
+        <TextField
+          label="E-mail"
+          type="email"
+          autoComplete="username"
+          value={email}
+          onChange={setEmail}
+          error={errors.email}
+        />
       ) : (
         // Password managers store the password for this name.
         <input
@@ -114,6 +124,7 @@ function Password({ user }: { user: SignedIn['user'] }) {
           autoComplete="current-password"
           value={current}
           onChange={setCurrent}
+          error={errors.current_password}
         />
       )}
       <TextField
@@ -122,41 +133,50 @@ function Password({ user }: { user: SignedIn['user'] }) {
         autoComplete="new-password"
         value={password}
         onChange={setPassword}
+        error={errors.password}
         help="12 characters or more. A sentence is fine."
       />
-      <Refusal error={save.error} />
-      <Button type="submit" isBusy={save.isPending} disabledReason={isComplete ? null : 'Fill in the fields first'}>
+      <Refusal error={rest} />
+      <Button type="submit" {...state}>
         {user.has_password ? 'Change the password' : 'Set the password'}
       </Button>
-    </form>
+    </Form>
   )
 }
+
+type Session = Operations['GET /api/users/@me/sessions/']['answer']['results'][number]
 
 function Sessions() {
   const sessions = useQuery({
     queryKey: ['own-sessions'],
     queryFn: ({ signal }) => call('GET /api/users/@me/sessions/', { signal }),
   })
+  const rows = sessions.data?.results ?? []
+  const focusOfRows = useFocusOfRows(rows.map(({ id }) => id))
   const end = useMutation({
-    mutationFn: (id: string | null) =>
-      id === null
+    mutationFn: (session: Session | null) =>
+      session === null
         ? call('DELETE /api/users/@me/sessions/')
-        : call('DELETE /api/users/@me/sessions/{session_id}/', { path: { session_id: id } }),
-    onSuccess: () => {
+        : call('DELETE /api/users/@me/sessions/{session_id}/', { path: { session_id: session.id } }),
+    onSuccess: (_, session) => {
       queries.invalidateQueries({ queryKey: ['own-sessions'] })
-      showToast({ text: 'Ended.' })
+      const ended = session === null ? 'All other sessions have' : `${describeBrowser(session.user_agent)} has`
+      showToast({ text: `${ended} ended.` })
     },
   })
-  if (sessions.isError) return <Refusal error={sessions.error} />
-  if (!sessions.isSuccess) return <Skeleton what="your sessions" rowCount={3} />
+  if (sessions.isPending) return <Skeleton what="your sessions" rowCount={3} />
+  if (sessions.data === undefined)
+    return <ErrorState title="Your sessions could not be loaded" error={sessions.error} onRetry={sessions.refetch} />
   return (
     <section className={css.part}>
-      <h2>Where you are signed in</h2>
-      <ul className={css.sessions}>
-        {sessions.data.results.map(session => (
+      <h2 tabIndex={-1}>Where you are signed in</h2>
+      <ul className={css.sessions} {...focusOfRows}>
+        {rows.map(session => (
           <li key={session.id}>
             <div>
-              <span title={session.user_agent}>{describeBrowser(session.user_agent)}</span>
+              <span title={formatOutsideText(session.user_agent, { charsMax: 500 })}>
+                {describeBrowser(session.user_agent)}
+              </span>
               <p>
                 <Outside text={session.address} isCode />, seen <Time at={session.last_seen_at} />
               </p>
@@ -164,13 +184,15 @@ function Sessions() {
             {session.is_current ? (
               <Badge kind="on">This browser</Badge>
             ) : (
-              <Button onPress={() => end.mutate(session.id)}>End</Button>
+              <Button isBusy={end.isPending && end.variables === session} onPress={() => end.mutate(session)}>
+                End {describeBrowser(session.user_agent)}
+              </Button>
             )}
           </li>
         ))}
       </ul>
       <Refusal error={end.error} />
-      {sessions.data.results.length > 1 && <Button onPress={() => end.mutate(null)}>End all others</Button>}
+      {rows.length > 1 && <Button onPress={() => end.mutate(null)}>End all others</Button>}
     </section>
   )
 }

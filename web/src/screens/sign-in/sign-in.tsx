@@ -5,9 +5,10 @@ import { call } from '../../api/client.ts'
 import { queries } from '../../api/queries.ts'
 import { sessionQuery } from '../../api/session.ts'
 import { Button } from '../../components/controls/button.tsx'
+import { splitError } from '../../components/fields/split-error.ts'
 import { TextField } from '../../components/fields/text-field.tsx'
+import { Refusal } from '../../components/states/states.tsx'
 import { EntryForm } from './entry-form.tsx'
-import { Refusal } from './refusal.tsx'
 
 export function SignIn() {
   const { next = '/' } = useSearch({ from: '/sign-in' })
@@ -22,8 +23,13 @@ export function SignIn() {
       history.replace(`/ui${next}`)
     },
   })
+  const { errors, rest } = splitError(signIn.error, ['email', 'password'])
+  const state = {
+    isBusy: signIn.isPending,
+    disabledReason: email === '' || password === '' ? 'Type e-mail and password first' : null,
+  }
   return (
-    <EntryForm title="Sign in" onSubmit={() => signIn.mutate()}>
+    <EntryForm title="Sign in" onSubmit={() => signIn.mutate()} {...state}>
       <TextField
         label="E-mail"
         type="email"
@@ -31,6 +37,7 @@ export function SignIn() {
         autoComplete="username"
         value={email}
         onChange={setEmail}
+        error={errors.email}
         autoFocus
       />
       <TextField
@@ -40,14 +47,10 @@ export function SignIn() {
         autoComplete="current-password"
         value={password}
         onChange={setPassword}
+        error={errors.password}
       />
-      <Refusal error={signIn.error} />
-      <Button
-        type="submit"
-        kind="filled"
-        isBusy={signIn.isPending}
-        disabledReason={email === '' || password === '' ? 'Type e-mail and password first' : null}
-      >
+      <Refusal error={rest} />
+      <Button type="submit" kind="filled" {...state}>
         Sign in
       </Button>
       <p>

@@ -1,13 +1,15 @@
 import { useMutation } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useId, useState } from 'react'
 import { call } from '../../api/client.ts'
 import { Button } from '../../components/controls/button.tsx'
 import { Checkbox } from '../../components/controls/checkbox.tsx'
 import { RadioGroup } from '../../components/controls/radio-group.tsx'
+import { Form } from '../../components/fields/form.tsx'
+import { splitError } from '../../components/fields/split-error.ts'
 import { TextField } from '../../components/fields/text-field.tsx'
 import { Dialog } from '../../components/overlays/dialog.tsx'
+import { Refusal } from '../../components/states/states.tsx'
 import { formatOutsideText } from '../../components/text/outside-text.ts'
-import { Refusal } from '../sign-in/refusal.tsx'
 import type { NewLink } from './link-dialog.tsx'
 import { type Role, roleOptions } from './roles.ts'
 
@@ -29,13 +31,20 @@ function OpenInviteDialog({ onClose, onLink }: InviteDialogProps) {
   const invite = useMutation({
     mutationFn: () =>
       call('POST /api/invitations/', {
-        body: { role, sees_persons: seesPersons, ...(email.trim() !== '' && { email }) },
+        body: {
+          role,
+          ...(role === 'viewer' && { sees_persons: seesPersons }),
+          ...(email.trim() !== '' && { email }),
+        },
       }),
     onSuccess: ({ link, expires_at }) => {
       onClose()
       onLink({ link, expiresAt: expires_at, for: formatOutsideText(email.trim() || 'somebody new') })
     },
   })
+  const id = useId()
+  const state = { isBusy: invite.isPending }
+  const { errors, rest } = splitError(invite.error, ['email'])
   return (
     <Dialog
       title="Invite somebody"
@@ -45,28 +54,38 @@ function OpenInviteDialog({ onClose, onLink }: InviteDialogProps) {
       actions={
         <>
           <Button onPress={onClose}>Cancel</Button>
-          <Button kind="filled" isBusy={invite.isPending} onPress={() => invite.mutate()}>
+          <Button kind="filled" type="submit" form={id} {...state}>
             Make a link
           </Button>
         </>
       }
     >
-      <TextField label="E-mail" type="email" isOptional value={email} onChange={setEmail} autoFocus />
-      <RadioGroup
-        label="Role"
-        choices={roleOptions.map(({ id, label, detail }) => ({ id, label, help: detail }))}
-        value={role}
-        onChange={setRole}
-      />
-      {role === 'viewer' && (
-        <Checkbox
-          label="Sees persons"
-          help="Their properties, events and recordings. Without it, flags and settings alone."
-          isOn={seesPersons}
-          onChange={setSeesPersons}
+      <Form id={id} onSubmit={() => invite.mutate()} {...state}>
+        <TextField
+          label="E-mail"
+          type="email"
+          isOptional
+          value={email}
+          onChange={setEmail}
+          error={errors.email}
+          autoFocus
         />
-      )}
-      <Refusal error={invite.error} />
+        <RadioGroup
+          label="Role"
+          choices={roleOptions.map(({ id, label, detail }) => ({ id, label, help: detail }))}
+          value={role}
+          onChange={setRole}
+        />
+        {role === 'viewer' && (
+          <Checkbox
+            label="Sees persons"
+            help="Their properties, events and recordings. Without it, flags and settings alone."
+            isOn={seesPersons}
+            onChange={setSeesPersons}
+          />
+        )}
+        <Refusal error={rest} />
+      </Form>
     </Dialog>
   )
 }

@@ -1,19 +1,20 @@
 // Where a one-time link leads: to one's first steps, from an invitation, or back in after a forgotten password.
 
 import { useMutation, useQuery } from '@tanstack/react-query'
-import { useNavigate } from '@tanstack/react-router'
-import { useState } from 'react'
-import { call } from '../../api/client.ts'
+import { useLocation, useNavigate } from '@tanstack/react-router'
+import { useEffect, useState } from 'react'
+import { ApiError, call } from '../../api/client.ts'
 import { queries } from '../../api/queries.ts'
 import type { Operations } from '../../api/schema.ts'
 import { sessionQuery } from '../../api/session.ts'
 import { Button } from '../../components/controls/button.tsx'
+import { splitError } from '../../components/fields/split-error.ts'
 import { TextField } from '../../components/fields/text-field.tsx'
 import { Skeleton } from '../../components/states/skeleton.tsx'
-import { ErrorState, Gone } from '../../components/states/states.tsx'
+import { ErrorState, Gone, Refusal } from '../../components/states/states.tsx'
 import { RouteLink } from '../../shell/route-link.tsx'
-import { EntryForm } from '../sign-in/entry-form.tsx'
-import { Refusal } from '../sign-in/refusal.tsx'
+import { EntryForm, EntryPage } from '../sign-in/entry-form.tsx'
+import { articleAndRole } from '../users/roles.ts'
 
 type CheckedLink = Operations['POST /api/session/link/check/']['answer']
 
@@ -23,49 +24,50 @@ const titles = {
   reset: 'Choose a new password',
 } as const
 
-/** Read once, and taken out of the address: it is a secret. */
-function takeToken(): string {
-  const token = location.hash.slice(1)
-  if (token !== '') history.replaceState(history.state, '', location.pathname)
-  return token
+/** Taken out of the address, since it is a secret. Another link that is opened in the same tab changes the hash alone. */
+function useToken(): string {
+  const hash = useLocation({ select: location => location.hash })
+  const [taken, setTaken] = useState('')
+  useEffect(() => {
+    if (hash === '') return
+    setTaken(hash)
+    history.replaceState(history.state, '', location.pathname)
+  }, [hash])
+  return hash === '' ? taken : hash
 }
 
 export function Welcome() {
-  const [token] = useState(takeToken)
+  const token = useToken()
   const link = useQuery({
     queryKey: ['link', token],
     queryFn: () => call('POST /api/session/link/check/', { body: { token } }),
     enabled: token !== '',
     staleTime: Number.POSITIVE_INFINITY,
   })
-  if (token === '')
-    return (
-      <EntryForm title="Welcome to Pennon">
+  if (link.isSuccess) return <LinkForm key={token} token={token} link={link.data} />
+  return (
+    <EntryPage title="Welcome to Pennon">
+      {token === '' ? (
         <Gone title="This page needs a link">
           Open the whole link that you were given, or <RouteLink to="/sign-in">sign in</RouteLink>.
         </Gone>
-      </EntryForm>
-    )
-  if (link.isError)
-    return (
-      <EntryForm title="Welcome to Pennon">
-        <ErrorState
-          title="This link cannot be used"
-          code={(link.error as { code?: string }).code ?? ''}
-          onRetry={link.refetch}
-        >
+      ) : link.isPending ? (
+        <Skeleton what="The link" rowCount={3} />
+      ) : isRefused(link.error) ? (
+        <ErrorState title="This link cannot be used" error={link.error}>
           {link.error.message} <RouteLink to="/sign-in">Sign in</RouteLink> if you have a password, or ask for another
           link: on the machine that runs Pennon, <code>pennon sign-in-link</code> prints one.
         </ErrorState>
-      </EntryForm>
-    )
-  if (!link.isSuccess)
-    return (
-      <EntryForm title="Welcome to Pennon">
-        <Skeleton what="The link" rowCount={3} />
-      </EntryForm>
-    )
-  return <LinkForm token={token} link={link.data} />
+      ) : (
+        <ErrorState title="The link could not be checked" error={link.error} onRetry={link.refetch} />
+      )}
+    </EntryPage>
+  )
+}
+
+/** For good: not because the server is busy, or there were too many tries. */
+function isRefused(error: Error): boolean {
+  return error instanceof ApiError && error.status >= 400 && error.status < 500 && error.status !== 429
 }
 
 function LinkForm({ token, link }: { token: string; link: CheckedLink }) {
@@ -91,12 +93,27 @@ function LinkForm({ token, link }: { token: string; link: CheckedLink }) {
   })
   const isReset = link.purpose === 'reset'
   const missing = !isReset && email.trim() === '' ? 'Type your e-mail address first' : null
+  const state = {
+    isBusy: spend.isPending,
+    disabledReason: missing ?? (password === '' ? 'Type a password first' : null),
+  }
+  const { errors, rest } = splitError(spend.error, ['name', 'email', 'password'])
   return (
-    <EntryForm title={titles[link.purpose]} onSubmit={() => spend.mutate(true)}>
+    <EntryForm title={titles[link.purpose]} onSubmit={() => spend.mutate(true)} {...state}>
       {!isReset && (
-        <p>{link.is_new_user ? `You will be ${article[link.role]}.` : 'You have an account here already.'}</p>
+        <p>{link.is_new_user ? `You will be ${articleAndRole[link.role]}.` : 'You have an account here already.'}</p>
       )}
-      {!isReset && <TextField label="Name" name="name" autoComplete="name" value={name} onChange={setName} autoFocus />}
+      {!isReset && (
+        <TextField
+          label="Name"
+          name="name"
+          autoComplete="name"
+          value={name}
+          onChange={setName}
+          error={errors.name}
+          autoFocus
+        />
+      )}
       <TextField
         label="E-mail"
         type="email"
@@ -104,6 +121,7 @@ function LinkForm({ token, link }: { token: string; link: CheckedLink }) {
         autoComplete="username"
         value={email}
         onChange={setEmail}
+        error={errors.email}
         isReadOnly={isReset}
         help={isReset ? undefined : 'With it you sign in. Nothing is sent to it.'}
       />
@@ -114,15 +132,11 @@ function LinkForm({ token, link }: { token: string; link: CheckedLink }) {
         autoComplete="new-password"
         value={password}
         onChange={setPassword}
+        error={errors.password}
         help="12 characters or more. A sentence is fine."
       />
-      <Refusal error={spend.error} />
-      <Button
-        type="submit"
-        kind="filled"
-        isBusy={spend.isPending}
-        disabledReason={missing ?? (password === '' ? 'Type a password first' : null)}
-      >
+      <Refusal error={rest} />
+      <Button type="submit" kind="filled" {...state}>
         {isReset ? 'Change password and sign in' : 'Sign in'}
       </Button>
       {link.purpose === 'welcome' && (
@@ -133,5 +147,3 @@ function LinkForm({ token, link }: { token: string; link: CheckedLink }) {
     </EntryForm>
   )
 }
-
-const article = { viewer: 'a viewer', editor: 'an editor', admin: 'an admin' } as const
