@@ -28,7 +28,7 @@ export function formatFirstSteps(
   if (personalKey !== null) lines.push(`  Personal API key  ${personalKey}   (secret: shown only now)`)
   else if (madeKey !== null) lines.push('  Personal API key  the one in PENNON_PERSONAL_KEY')
   else lines.push(`  Personal API key  created on first start; if lost: ${pennonCommand('new-key')}`)
-  lines.push(...listScreens(service.bootstrapped, config.publicUrl ?? api))
+  lines.push(...listScreens(service.bootstrapped, config.adminPort === null ? (config.publicUrl ?? api) : api))
   if (service.statePlace !== null) lines.push(`  State             ${service.statePlace}`)
   const isFirst = projectKey !== null && madeKey !== null
   // A start in the wrong folder creates a new instance there, which is easily mistaken for the existing one.

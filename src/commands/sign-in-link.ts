@@ -22,7 +22,8 @@ export interface SignInLinkOptions {
 
 export async function createAndPrintLink(options: SignInLinkOptions): Promise<void> {
   const config = readConfigOrRefuse()
-  const base = config.publicUrl ?? formatOwnAddress(config)
+  // The public URL leads to the port for SDKs.
+  const base = (config.adminPort === null ? config.publicUrl : null) ?? formatOwnAddress(config)
   if (buildLinkUrl(base, '') === null)
     refuse(
       `People can sign in only at the root of a host, and PENNON_PUBLIC_URL is ${base}. Give Pennon a host name or a port of its own.`,

@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { startFront } from '../support/front.ts'
 import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
+import { aPassword, callFromPage, callsTo, readToken } from '../support/people.ts'
 import { startedForTests } from '../support/started-for-tests.ts'
 
 const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
@@ -69,5 +70,19 @@ describe('/', () => {
     assert.equal(await asked(behind), 'https://shop.example/ingest')
     assert.equal(await asked({ ...behind, 'x-forwarded-prefix': '/"><b>' }), 'https://shop.example')
     assert.equal(await asked({ host: `a"><b>x` }), 'https://pennon.example')
+  })
+})
+
+describe('a port of its own for the private API', () => {
+  it('is where links to the screens lead, while SDKs are given the public URL', async t => {
+    const front = await startFront({ PENNON_ADMIN_PORT: '0', PENNON_PUBLIC_URL: 'https://events.example' })
+    t.after(() => front.close())
+    const api = callsTo(front.adminUrl!)
+    const invited = await api.call('POST', '/api/invitations/', { body: { role: 'viewer' } })
+    assert.ok(invited.body.link.startsWith(`${front.adminUrl}/ui/welcome#`), invited.text)
+    const body = { token: readToken(invited.body.link), email: 'ada@example.com', password: aPassword }
+    const signedIn = await callFromPage(api, 'POST', '/api/session/link/', { body })
+    assert.equal(signedIn.body.sdk_url, 'https://events.example')
+    assert.doesNotMatch(signedIn.headers.get('set-cookie')!, /Secure/, 'this port is not served over https')
   })
 })

@@ -1,6 +1,7 @@
 // Composes the private API, and the description of every path of a front.
 
 import { openParquetFile } from '#adapters/parquet-thread/parquet-file.ts'
+import { createBaseUrl, type GetBaseUrl } from '#http/management/kit/base-url.ts'
 import type { ManagementRoute } from '#http/management/kit/endpoint.ts'
 import { openApiRoutes } from '#http/management/kit/openapi.ts'
 import { managementRoutes } from '#http/management/management-routes.ts'
@@ -27,7 +28,7 @@ export function composeManagement(
   { decide, rejects, version, otherRoutes }: ManagementFeatures,
 ): { api: readonly ManagementRoute[]; routes: readonly Route[] } {
   const { clock, newUuid, randomBytes, noteStateAway, logger, definitions, liveEvents, monotonicNowMs, host } = parts
-  const { addressBase, sessionCookie, trustedProxies, config } = parts
+  const { addressBase, sessionCookie, trustedProxies } = parts
   const { management, eventStore, logReader, payloadCipher } = parts.stores
   const api = managementRoutes({
     management,
@@ -40,7 +41,7 @@ export function composeManagement(
     sessionCheck: definitions.sessionCheck,
     passwords: createPasswords(randomBytes),
     attempts: createSignInAttempts(management, clock),
-    publicUrl: config.publicUrl,
+    ...composeBaseUrls(parts),
     ...{ addressBase, sessionCookie, trustedProxies, version },
     exportPlaces: createExportSlots(),
     scans: createSubjectScanQueues(monotonicNowMs),
@@ -50,4 +51,18 @@ export function composeManagement(
     ...{ decide, liveEvents, payloadCipher, clock, newUuid, randomBytes, noteStateAway, logger, monotonicNowMs },
   })
   return { api, routes: [...api, ...openApiRoutes({ version, managementRoutes: api, otherRoutes })] }
+}
+
+/** The public URL leads to the port for SDKs. The screens are on the port of the private API, which may be another one. */
+function composeBaseUrls({ config: { adminPort, port, publicUrl }, addressBase, trustedProxies }: ManagementParts) {
+  if (adminPort === null) return { screensBase: addressBase, sdkBase: addressBase }
+  const screensBase = createBaseUrl(null, trustedProxies)
+  const sdkBase: GetBaseUrl = request => {
+    const base = screensBase(request)
+    if (publicUrl !== null || !URL.canParse(base)) return publicUrl ?? base
+    const url = new URL(base)
+    url.port = String(port)
+    return url.origin
+  }
+  return { screensBase, sdkBase }
 }

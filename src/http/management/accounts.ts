@@ -26,7 +26,6 @@ import { countedPageSchema, formatInstant } from '#wire/management/shapes.ts'
 import { wireError } from '#wire/wire-error.ts'
 import { type Answer, answer, createPermissionDeniedError, noContent, notFoundHere, refusal } from './kit/answers.ts'
 import { isLimitedToProjects } from './kit/authenticate.ts'
-import { readBaseUrl } from './kit/base-url.ts'
 import type { ManagementDeps } from './kit/deps.ts'
 import { type InstanceEndpoint, instanceRoutes, type ManagementRoute } from './kit/endpoint.ts'
 import { answerCountedList, encodeObjects } from './kit/list-answers.ts'
@@ -140,7 +139,7 @@ const userErrors = {
 }
 
 function answerLink(deps: ManagementDeps, request: FastifyRequest, { id, token, expiresAtMs }: NewLink): Answer {
-  const link = buildLinkUrl(deps.publicUrl ?? readBaseUrl(request), token)
+  const link = buildLinkUrl(deps.screensBase(request), token)
   return link === null ? refusal(belowPath) : answer(201, { id, link, expires_at: formatInstant(expiresAtMs) })
 }
 

@@ -72,8 +72,8 @@ export function sessionRoutes(deps: ManagementDeps): ManagementRoute[] {
       id: 'session_retrieve',
       summary: 'Get the own session: the user, their role and scopes, and the projects.',
       success: { status: 200, schema: signedInSchema },
-      handle: async ({ caller }) =>
-        answer(200, encodeSignedIn(caller.signedIn, await listProjectSummaries(deps, caller), deps.version)),
+      handle: async ({ request, caller }) =>
+        answer(200, encodeSignedIn(caller.signedIn, await describeInstance(deps, request, caller))),
     }),
     ...personRoutes(deps, {
       route: 'DELETE /api/session',
@@ -135,15 +135,23 @@ async function answerNewSession(
   request: FastifyRequest,
   { secret, ...signedIn }: NewSignIn,
 ): Promise<Answer> {
-  const projects = await listProjectSummaries(deps, { scopedProjectIds: [] })
   return {
-    ...answer(200, encodeSignedIn(signedIn, projects, deps.version)),
+    ...answer(200, encodeSignedIn(signedIn, await describeInstance(deps, request, { scopedProjectIds: [] }))),
     setCookie: formatCookie(deps, request, secret),
   }
 }
 
+async function describeInstance(
+  deps: ManagementDeps,
+  request: FastifyRequest,
+  caller: Pick<Caller, 'scopedProjectIds'>,
+) {
+  const projects = await listProjectSummaries(deps, caller)
+  return { projects, build: deps.version, sdkUrl: deps.sdkBase(request) }
+}
+
 function formatCookie(deps: ManagementDeps, request: FastifyRequest, secret: string | null): string {
-  return formatSessionCookie(request, deps.addressBase, deps.sessionCookie, secret)
+  return formatSessionCookie(request, deps.screensBase, deps.sessionCookie, secret)
 }
 
 type Person = Extract<Caller, { kind: 'person' }>

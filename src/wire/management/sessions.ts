@@ -100,16 +100,19 @@ export const signedInSchema = Type.Object({
   scopes: Type.Array(Type.String()),
   projects: Type.Array(projectSummarySchema),
   build: Type.String({ description: 'The version of Pennon.' }),
+  sdk_url: Type.String({ description: 'The host that SDKs are given.' }),
 })
 
-export function encodeSignedIn(
-  { user, session }: SignedIn,
-  projects: readonly ProjectSummaryJson[],
-  build: string,
-): object {
+export interface InstanceOfSession {
+  readonly projects: readonly ProjectSummaryJson[]
+  readonly build: string
+  readonly sdkUrl: string
+}
+
+export function encodeSignedIn({ user, session }: SignedIn, { projects, build, sdkUrl }: InstanceOfSession): object {
   return {
     ...{ user: encodeAccount(user), session: encodeUserSession(session, session.id) },
-    ...{ role: user.role, scopes: listScopesOfUser(user), projects, build },
+    ...{ role: user.role, scopes: listScopesOfUser(user), projects, build, sdk_url: sdkUrl },
   }
 }
 

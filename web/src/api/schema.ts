@@ -71,6 +71,7 @@ export interface Operations {
       scopes: string[]
       projects: { id: number; uuid: string; organization: string; name: string; api_token: string; timezone: string }[]
       build: string
+      sdk_url: string
     }
   }
   'GET /api/session/': {
@@ -99,6 +100,7 @@ export interface Operations {
       scopes: string[]
       projects: { id: number; uuid: string; organization: string; name: string; api_token: string; timezone: string }[]
       build: string
+      sdk_url: string
     }
   }
   'DELETE /api/session/': { answer: null }
@@ -141,6 +143,7 @@ export interface Operations {
       scopes: string[]
       projects: { id: number; uuid: string; organization: string; name: string; api_token: string; timezone: string }[]
       build: string
+      sdk_url: string
     }
   }
   'PATCH /api/session/user/': {

@@ -45,8 +45,10 @@ export interface ManagementDeps extends CallerChecks {
   readonly attempts: SignInAttempts
   /** The proxies that tell whose request it is, for limits of attempts to sign in. */
   readonly trustedProxies: TrustedProxies
-  /** `PENNON_PUBLIC_URL`; null when addresses follow the request. */
-  readonly publicUrl: string | null
+  /** Where people open the screens: the public URL, unless they are on a port of their own. */
+  readonly screensBase: GetBaseUrl
+  /** The host that SDKs are given. */
+  readonly sdkBase: GetBaseUrl
   /** The version of Pennon. */
   readonly version: string
   /** The project as this front serves it; null when the front knows no such project. */

@@ -21,7 +21,8 @@ export function Home() {
         <Gone title="There is no such project">It was deleted, or you may not see it.</Gone>
       </Page>
     )
-  const snippets = listSnippets(location.origin, project.api_token)
+  const { sdk_url: host } = session
+  const snippets = listSnippets(host, project.api_token)
   return (
     <Page title={project.name}>
       <section className={css.part}>
@@ -32,7 +33,7 @@ export function Home() {
         <dl className={css.facts}>
           <dt>Host</dt>
           <dd>
-            <code>{location.origin}</code> <CopyButton text={location.origin} label="Copy the host" />
+            <Outside text={host} isCode /> <CopyButton text={host} label="Copy the host" />
           </dd>
           <dt>Project key</dt>
           <dd>
