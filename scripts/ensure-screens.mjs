@@ -79,7 +79,8 @@ function build() {
  * @param sources the files of `src` that the build contains: it contains another only after one of these has changed.
  */
 function computeStamp(sources) {
-  const hash = createHash('sha256')
+  // With it, the build has the workbench as well.
+  const hash = createHash('sha256').update(`${process.env.PENNON_UI_WORKBENCH}\0`)
   for (const path of ['package-lock.json', 'tsconfig.json', ...listFiles('web'), ...sources])
     hash.update(`${path}\0`).update(readFileSync(join(root, path)))
   return hash.digest('hex').slice(0, 16)
@@ -93,9 +94,12 @@ function listFiles(folder) {
 }
 
 function removeOldBuilds() {
-  const builds = readdirSync(dist, { withFileTypes: true })
+  const folders = readdirSync(dist, { withFileTypes: true })
     .filter(entry => entry.isDirectory())
-    .map(({ name }) => ({ path: join(dist, name), builtAtMs: statSync(join(dist, name)).mtimeMs }))
+    .map(({ name }) => ({ name, path: join(dist, name), builtAtMs: statSync(join(dist, name)).mtimeMs }))
     .sort((a, b) => b.builtAtMs - a.builtAtMs)
-  for (const { path } of builds.slice(keptBuilds)) rmSync(path, { recursive: true, force: true })
+  const builds = folders.filter(({ name }) => !name.startsWith('.'))
+  // A build that was killed leaves its folder behind; no other takes an hour.
+  const abandoned = folders.filter(({ name, builtAtMs }) => name.startsWith('.') && builtAtMs < Date.now() - 3_600_000)
+  for (const { path } of [...builds.slice(keptBuilds), ...abandoned]) rmSync(path, { recursive: true, force: true })
 }

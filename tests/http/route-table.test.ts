@@ -26,7 +26,7 @@ const openPaths = [
     '/flags',
     '/openapi.json',
   ],
-  ...['/static/:file', '/static/:version/:file', '/ui', '/ui/*', '/ui/assets/:file'],
+  ...['/static/:file', '/static/:version/:file', '/ui', '/ui/*', '/ui/assets/*'],
 ]
 /** Values for path parameters; all others are ids. */
 const parameters: Readonly<Record<string, string>> = { token: testProjectKey, file: 'array.js' }

@@ -97,7 +97,15 @@ describe('/ui/', () => {
   it('answers 404 in JSON, never the page, to the name of an asset that is not there', async t => {
     const { folder, ask } = await serveBuilds(t)
     writeBuild(folder, 'a', { 'index-1.js': 'one' })
-    for (const name of ['index-2.js', 'index-1.js.br', '..%2Fcurrent.json', '..%2F..%2Fetc%2Fpasswd', 'index.html']) {
+    for (const name of [
+      'index-2.js',
+      'index-1.js.br',
+      'a/index-1.js',
+      '',
+      '..%2Fcurrent.json',
+      '..%2F..%2Fetc%2Fpasswd',
+      'index.html',
+    ]) {
       const { status, headers } = await ask(`/ui/assets/${name}`)
       assert.equal(status, 404, name)
       assert.equal(headers.get('content-type'), 'application/json')

@@ -221,6 +221,7 @@ describe('a start', () => {
     mkdirSync(join(project.root, 'bin'))
     mkdirSync(join(project.root, 'src'))
     copyFileSync('bin/pennon', join(project.root, 'bin/pennon'))
+    copyFileSync('scripts/ensure-screens.mjs', join(project.root, 'scripts/ensure-screens.mjs'))
     writeFileSync(join(project.root, 'bin/preload.js'), '')
     writeFileSync(join(project.root, 'src/main.ts'), 'console.log(process.version, ...process.argv.slice(2))')
     const pennon = async () =>

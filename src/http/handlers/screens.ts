@@ -22,7 +22,7 @@ export function screensRoutes({ screens, randomBytes, howToBuild }: ScreensOptio
   return [
     { ...common, path: '/ui', handler: answerPage },
     { ...common, path: '/ui/*', handler: answerPage },
-    { ...common, path: '/ui/assets/:file', handler: answerAsset },
+    { ...common, path: '/ui/assets/*', handler: answerAsset },
   ]
 
   async function answerPage(_request: FastifyRequest, reply: FastifyReply): Promise<void> {
@@ -44,7 +44,7 @@ export function screensRoutes({ screens, randomBytes, howToBuild }: ScreensOptio
   }
 
   async function answerAsset(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    const asset = await screens.readAsset((request.params as { file: string }).file)
+    const asset = await screens.readAsset((request.params as { '*': string })['*'])
     if (asset === null) return sendError(reply, noSuchAsset)
     const [encoding] = listAcceptedCompressions(request.headers['accept-encoding'])
     if (encoding !== undefined) reply.header('content-encoding', encoding)
