@@ -193,7 +193,7 @@ describe('signing in', { skip }, () => {
     await seen.close()
   })
 
-  it('what was refused is said at its field, which gets the focus', async () => {
+  it('a refused value shows the reason at its field, which gets the focus', async () => {
     const { page, ...seen } = await openSignedIn('emmy', 'admin')
     await page.getByRole('link', { name: 'Your account' }).click()
     const present = page.getByLabel('Present password', { exact: true })

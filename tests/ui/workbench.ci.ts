@@ -27,7 +27,9 @@ describe('the workbench', { skip: noChromium() }, () => {
       it(`has no accessibility violation at ${viewport.width} px in the ${colorScheme} theme`, async () => {
         const seen = await openPage(browser, url, { viewport, colorScheme })
         await seen.check('whole')
-        for (const [name, open] of Object.entries(overlays)) {
+        // What opens over the page is the same in every size but the smallest, and in the other theme but for its colours.
+        const isChecked = colorScheme === (viewport === sizes[0] ? 'light' : 'dark') && viewport !== sizes[1]
+        for (const [name, open] of isChecked ? Object.entries(overlays) : []) {
           await open(seen.page)
           await seen.check(name, name === 'toast' ? undefined : 'main')
           await closeOverlays(seen)

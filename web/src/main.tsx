@@ -5,11 +5,16 @@ import { RouterProvider } from '@tanstack/react-router'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { queries } from './api/queries.ts'
+import { recoverFromOutages } from './api/recover.ts'
 import { Foundations } from './components/foundations.tsx'
 import { applyPreferences } from './looks/theme.ts'
 import { router } from './router.tsx'
 
 applyPreferences()
+recoverFromOutages(() => {
+  queries.invalidateQueries()
+  router.invalidate()
+})
 
 createRoot(document.getElementById('root')!).render(
   <StrictMode>

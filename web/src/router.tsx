@@ -14,6 +14,7 @@ import { queries } from './api/queries.ts'
 import { sessionQuery } from './api/session.ts'
 import { Home } from './screens/home/home.tsx'
 import { Failed } from './shell/failed.tsx'
+import { loadScreen } from './shell/load-screen.ts'
 import { NotFound } from './shell/not-found.tsx'
 import { Shell } from './shell/shell.tsx'
 
@@ -33,13 +34,13 @@ const signIn = createRoute({
   path: '/sign-in',
   validateSearch: ({ next }: Record<string, unknown>): SignInSearch =>
     typeof next === 'string' && next.startsWith('/') && !next.startsWith('//') ? { next } : {},
-  component: lazyRouteComponent(() => import('./screens/sign-in/sign-in.tsx'), 'SignIn'),
+  component: loadScreen(() => import('./screens/sign-in/sign-in.tsx'), 'SignIn'),
 })
 
 const welcome = createRoute({
   getParentRoute: () => root,
   path: '/welcome',
-  component: lazyRouteComponent(() => import('./screens/welcome/welcome.tsx'), 'Welcome'),
+  component: loadScreen(() => import('./screens/welcome/welcome.tsx'), 'Welcome'),
 })
 
 /** All screens for people who are signed in. */
@@ -51,7 +52,7 @@ const app = createRoute({
       return { session: await queries.ensureQueryData(sessionQuery) }
     } catch (error) {
       if (error instanceof ApiError && error.status === 401) {
-        noteSession(false)
+        noteSession()
         throw redirect({ to: '/sign-in', search: { next: location.href } })
       }
       throw error
@@ -67,7 +68,7 @@ const start = createRoute({
     const [first] = context.session.projects
     if (first !== undefined) throw redirect({ to: '/p/$projectId', params: { projectId: String(first.id) } })
   },
-  component: lazyRouteComponent(() => import('./screens/home/no-project.tsx'), 'NoProject'),
+  component: loadScreen(() => import('./screens/home/no-project.tsx'), 'NoProject'),
 })
 
 const project = createRoute({ getParentRoute: () => app, path: '/p/$projectId', component: Outlet })
@@ -77,13 +78,13 @@ const home = createRoute({ getParentRoute: () => project, path: '/', component: 
 const me = createRoute({
   getParentRoute: () => app,
   path: '/me',
-  component: lazyRouteComponent(() => import('./screens/me/me.tsx'), 'Me'),
+  component: loadScreen(() => import('./screens/me/me.tsx'), 'Me'),
 })
 
 const users = createRoute({
   getParentRoute: () => app,
   path: '/users',
-  component: lazyRouteComponent(() => import('./screens/users/users.tsx'), 'Users'),
+  component: loadScreen(() => import('./screens/users/users.tsx'), 'Users'),
 })
 
 /** Absent from what is delivered: the build then finds no import of the screen. */

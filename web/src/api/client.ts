@@ -2,7 +2,7 @@
 // changed and saved again differs only in what was changed.
 
 import { parseJson } from '#core/json.ts'
-import { noteAnswer, noteNoAnswer, noteSession } from './connection.ts'
+import { noteAnswer, noteEndOfSession, noteNoAnswer, noteSession } from './connection.ts'
 import type { Operations } from './schema.ts'
 
 type Input<Operation extends keyof Operations> = Omit<Operations[Operation], 'answer'> & {
@@ -18,6 +18,8 @@ interface AnyInput {
   readonly body?: unknown
   readonly signal?: AbortSignal
 }
+
+const signsIn: ReadonlySet<keyof Operations> = new Set(['POST /api/session/', 'POST /api/session/link/'])
 
 /** The API refused a request, or did not answer it. */
 export class ApiError extends Error {
@@ -52,8 +54,8 @@ export async function call<Operation extends keyof Operations>(
 ): Promise<Operations[Operation]['answer']> {
   const { path, query, body, signal } = (input ?? {}) as AnyInput
   const [method = 'GET', template = ''] = operation.split(' ')
-  const address = buildAddress(template, path, query)
-  const response = await fetchOrFail(address, {
+  const askedAtMs = Date.now()
+  const { response, text } = await fetchText(buildAddress(template, path, query), {
     method,
     headers: {
       // Another site cannot send this header, so what has it comes from these screens.
@@ -63,10 +65,10 @@ export async function call<Operation extends keyof Operations>(
     ...(body !== undefined && { body: JSON.stringify(body) }),
     ...(signal !== undefined && { signal }),
   })
-  const text = await response.text()
-  if (response.status === 401 && !operation.startsWith('POST /api/session/')) noteSession(true)
+  if (response.status === 401 && !operation.startsWith('POST /api/session/')) noteEndOfSession(askedAtMs)
   if (!response.ok) throw toApiError(response, text)
-  return (text === '' ? null : parseJson(text)) as Operations[Operation]['answer']
+  if (signsIn.has(operation)) noteSession()
+  return (text === '' ? null : parseAnswer(text)) as Operations[Operation]['answer']
 }
 
 export function buildAddress(
@@ -80,20 +82,36 @@ export function buildAddress(
   return search === '' ? address : `${address}?${search}`
 }
 
-async function fetchOrFail(address: string, init: RequestInit): Promise<Response> {
+/** Statuses by which a proxy says that the server behind it does not answer. */
+const noAnswerStatuses = [502, 504]
+
+/** @throws ApiError with status 0 without a whole answer. */
+async function fetchText(address: string, init: RequestInit): Promise<{ response: Response; text: string }> {
   try {
     const response = await fetch(address, init)
-    noteAnswer()
-    return response
+    const text = await response.text()
+    if (noAnswerStatuses.includes(response.status)) noteNoAnswer()
+    else noteAnswer()
+    return { response, text }
   } catch (cause) {
-    // A request that was given up is no failure.
-    if (init.signal?.aborted) throw cause
+    // A request that was given up says nothing about the server, one that took too long does.
+    if (init.signal?.aborted && init.signal.reason?.name !== 'TimeoutError') throw cause
     noteNoAnswer()
-    throw new ApiError('The server does not answer.', {
-      ...{ status: 0, code: 'no_answer', attr: null, retryAtMs: undefined },
-      details: `no answer, ${new Date().toISOString()}`,
-    })
+    throw createUnansweredError('The server does not answer.', 'no_answer')
   }
+}
+
+function parseAnswer(text: string): unknown {
+  try {
+    return parseJson(text)
+  } catch {
+    throw createUnansweredError('The answer is not Pennon’s: is there something between?', 'bad_answer')
+  }
+}
+
+function createUnansweredError(message: string, code: string): ApiError {
+  const details = `${code}, ${new Date().toISOString()}`
+  return new ApiError(message, { status: 0, code, attr: null, retryAtMs: undefined, details })
 }
 
 export function toApiError({ status, headers }: Pick<Response, 'status' | 'headers'>, text: string): ApiError {

@@ -8,6 +8,7 @@ export interface Connection {
 
 let connection: Connection = { awaySinceMs: null, isSessionOver: false }
 let answeredAtMs = Date.now()
+let signedInAtMs = 0
 const watchers = new Set<() => void>()
 
 export function readConnection(): Connection {
@@ -28,8 +29,14 @@ export function noteNoAnswer(): void {
   change({ awaySinceMs: connection.awaySinceMs ?? answeredAtMs })
 }
 
-export function noteSession(isOver: boolean): void {
-  change({ isSessionOver: isOver })
+/** @param askedAtMs when the request was sent: a refusal from before the last sign-in says nothing about this session. */
+export function noteEndOfSession(askedAtMs: number): void {
+  if (askedAtMs >= signedInAtMs) change({ isSessionOver: true })
+}
+
+export function noteSession(): void {
+  signedInAtMs = Date.now()
+  change({ isSessionOver: false })
 }
 
 function change(part: Partial<Connection>): void {

@@ -7,7 +7,10 @@ const triesMax = 3
 
 export const queries = new QueryClient({
   defaultOptions: {
+    // A server on this machine answers without a network, and nothing is kept to be written later.
+    mutations: { networkMode: 'always' },
     queries: {
+      networkMode: 'always',
       // Only what may succeed: the server said so, or it did not answer.
       retry: (failedCount, error) => failedCount < triesMax && error instanceof ApiError && mayPass(error),
       retryDelay: (failedCount, error) =>
@@ -19,5 +22,5 @@ export const queries = new QueryClient({
 })
 
 function mayPass({ status }: ApiError): boolean {
-  return status === 0 || status === 503
+  return status === 0 || status >= 502
 }

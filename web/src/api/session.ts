@@ -2,15 +2,21 @@
 
 import { queryOptions } from '@tanstack/react-query'
 import { call } from './client.ts'
+import { noteSession } from './connection.ts'
 import type { Operations } from './schema.ts'
 
 export type SignedIn = Operations['GET /api/session/']['answer']
 
 export const sessionQuery = queryOptions({
   queryKey: ['session'],
-  queryFn: ({ signal }) => call('GET /api/session/', { signal }),
-  // A change is announced by the answers of other calls: one of an ended session is refused.
+  queryFn: async ({ signal }) => {
+    const session = await call('GET /api/session/', { signal })
+    noteSession()
+    return session
+  },
   staleTime: Number.POSITIVE_INFINITY,
+  // Somebody may have signed in or out in another tab, or have got other rights.
+  refetchOnWindowFocus: 'always',
   retry: false,
 })
 

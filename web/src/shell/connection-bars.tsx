@@ -1,9 +1,9 @@
-// What hangs over every screen while the server does not answer, or no longer knows the session. The screen stays as it is.
+// What every screen shows while the server does not answer, or no longer knows the session. The screen stays as it is.
 
 import { useMutation } from '@tanstack/react-query'
-import { useEffect, useState, useSyncExternalStore } from 'react'
+import { useState, useSyncExternalStore } from 'react'
 import { call } from '../api/client.ts'
-import { noteSession, readConnection, watchConnection } from '../api/connection.ts'
+import { readConnection, watchConnection } from '../api/connection.ts'
 import { queries } from '../api/queries.ts'
 import { type SignedIn, sessionQuery } from '../api/session.ts'
 import { Button } from '../components/controls/button.tsx'
@@ -11,28 +11,13 @@ import { TextField } from '../components/fields/text-field.tsx'
 import { Dialog } from '../components/overlays/dialog.tsx'
 import { StaleBar } from '../components/states/stale-bar.tsx'
 import { Refusal } from '../components/states/states.tsx'
-
-const triedEveryMs = 2_000
+import { LinkHint } from './link-hint.tsx'
 
 export function ConnectionBars({ session }: { session: SignedIn }) {
   const { awaySinceMs, isSessionOver } = useSyncExternalStore(watchConnection, readConnection)
-  const isAway = awaySinceMs !== null
-  useEffect(() => {
-    if (!isAway) return
-    const timer = setInterval(async () => {
-      try {
-        await call('GET /api/session/')
-        // What is shown may have changed meanwhile.
-        queries.invalidateQueries()
-      } catch {
-        // The call itself has noted whether there was an answer.
-      }
-    }, triedEveryMs)
-    return () => clearInterval(timer)
-  }, [isAway])
   return (
     <>
-      {isAway && <StaleBar asOfMs={awaySinceMs} />}
+      {awaySinceMs !== null && <StaleBar asOfMs={awaySinceMs} />}
       {isSessionOver && <SignInAgain user={session.user} />}
     </>
   )
@@ -47,19 +32,18 @@ function SignInAgain({ user }: { user: SignedIn['user'] }) {
     onSuccess: session => {
       if (session.user.id !== user.id) return location.assign('/ui/')
       queries.setQueryData(sessionQuery.queryKey, session)
-      noteSession(false)
       queries.invalidateQueries()
     },
   })
   return (
-    <Dialog title="Your session is over" isOpen isKept onClose={() => location.assign('/ui/sign-in')}>
+    <Dialog title="Your session is over" isOpen isKept onClose={() => location.assign(signInAddress())}>
       <form
         onSubmit={event => {
           event.preventDefault()
           signIn.mutate()
         }}
       >
-        <p>Sign in again to go on where you were.</p>
+        <p>Sign in again to continue where you were.</p>
         <TextField label="E-mail" type="email" autoComplete="username" value={email} onChange={setEmail} />
         <TextField
           label="Password"
@@ -73,7 +57,14 @@ function SignInAgain({ user }: { user: SignedIn['user'] }) {
         <Button type="submit" kind="filled" isBusy={signIn.isPending}>
           Sign in
         </Button>
+        <LinkHint />
       </form>
     </Dialog>
   )
+}
+
+/** Where one signs in, and then returns to this screen. */
+function signInAddress(): string {
+  const next = location.pathname.replace(/^\/ui/, '') + location.search
+  return `/ui/sign-in?${new URLSearchParams({ next })}`
 }

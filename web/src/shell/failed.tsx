@@ -1,9 +1,10 @@
-import type { ErrorComponentProps } from '@tanstack/react-router'
+import { type ErrorComponentProps, useRouter } from '@tanstack/react-router'
 import { ApiError } from '../api/client.ts'
 import { ErrorState } from '../components/states/states.tsx'
 
 /** In place of a screen that could not be shown. */
-export function Failed({ error, reset }: ErrorComponentProps) {
+export function Failed({ error }: ErrorComponentProps) {
+  const router = useRouter()
   if (!(error instanceof ApiError))
     return (
       <ErrorState
@@ -19,7 +20,7 @@ export function Failed({ error, reset }: ErrorComponentProps) {
       title="This screen could not be loaded"
       code={error.code}
       details={error.details}
-      onRetry={reset}
+      onRetry={() => void router.invalidate()}
       {...(error.retryAtMs !== undefined && { retryAtMs: error.retryAtMs })}
     >
       {error.message}

@@ -16,9 +16,11 @@ export function Page({ title, children, actions, isForm = false }: PageProps) {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
     document.title = `${formatOutsideText(title)} · Pennon`
-    // Something that has the focus by itself, such as the first field of a form, keeps it.
-    if (document.activeElement === document.body) heading.current?.focus()
   }, [title])
+  useEffect(() => {
+    // Something on the screen that has the focus by itself, such as the first field of a form, keeps it.
+    if (document.activeElement?.closest('main') == null) heading.current?.focus()
+  }, [])
   return (
     <div className={isForm ? css.form : css.page}>
       <div className={css.pageHead}>

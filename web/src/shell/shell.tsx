@@ -2,7 +2,7 @@
 
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { Link, Outlet, useNavigate, useParams } from '@tanstack/react-router'
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { sessionQuery } from '../api/session.ts'
 import { Bar } from '../components/controls/bar.tsx'
 import { Button, IconButton } from '../components/controls/button.tsx'
@@ -23,7 +23,15 @@ export function Shell() {
   const { data: session } = useSuspenseQuery(sessionQuery)
   const { projectId = String(session.projects[0]?.id ?? '') } = useParams({ strict: false })
   const [isPaletteOpen, setPaletteOpen] = useState(false)
-  useShortcut('k', () => setPaletteOpen(true))
+  useShortcut('k', () => {
+    // A dialog that is open has to be answered first.
+    if (document.querySelector('[role="dialog"], [role="alertdialog"]') === null) setPaletteOpen(true)
+  })
+  const [firstUserId] = useState(session.user.id)
+  useEffect(() => {
+    // Somebody else has signed in in another tab: nothing on this page is theirs.
+    if (session.user.id !== firstUserId) location.assign('/ui/')
+  }, [session.user.id, firstUserId])
   const navigate = useNavigate()
   const screens = listScreens(session, projectId)
   const { user } = session

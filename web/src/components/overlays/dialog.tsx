@@ -15,7 +15,7 @@ export interface DialogProps {
   readonly isOpen: boolean
   readonly onClose: () => void
   readonly isWide?: boolean
-  /** Whether pressing outside does not close it, because something typed would be lost. */
+  /** Whether neither pressing outside nor Escape closes it, because something would be lost. */
   readonly isKept?: boolean
   readonly role?: 'dialog' | 'alertdialog'
 }
@@ -26,6 +26,7 @@ export function Dialog({ title, children, actions, isOpen, onClose, isWide, isKe
       className={css.veil!}
       isOpen={isOpen}
       isDismissable={!isKept}
+      isKeyboardDismissDisabled={isKept}
       onOpenChange={isStillOpen => {
         if (!isStillOpen) onClose()
       }}
