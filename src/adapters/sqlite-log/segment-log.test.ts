@@ -155,7 +155,7 @@ describe('a log of segments', () => {
     const limits = { segmentBytesMax: smallSegmentBytes, logBytesMax: 10_000_000, nowMs: () => nowMs++ }
     const { writer, reader } = await opened(t, limits)
     const { appended, append } = countAppends(writer)
-    for (let n = 0; n < 16; n++) await append('import')
+    for (let n = 0; n < 20; n++) await append('import')
     const refused = await untilRefused(() => append('live'))
     assert.equal(refused.code, 'full')
     assert.equal((await reader.measureSpace()).isShort, true)
