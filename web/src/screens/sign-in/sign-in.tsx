@@ -2,12 +2,12 @@ import { useMutation } from '@tanstack/react-query'
 import { useRouter, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
 import { call } from '../../api/client.ts'
-import { queries } from '../../api/queries.ts'
-import { sessionQuery } from '../../api/session.ts'
+import { beginSession } from '../../api/session.ts'
 import { Button } from '../../components/controls/button.tsx'
 import { splitError } from '../../components/fields/split-error.ts'
 import { TextField } from '../../components/fields/text-field.tsx'
 import { Refusal } from '../../components/states/states.tsx'
+import { LinkHint } from '../../shell/link-hint.tsx'
 import { EntryForm } from './entry-form.tsx'
 
 export function SignIn() {
@@ -16,12 +16,8 @@ export function SignIn() {
   const [email, setEmail] = useState('')
   const [password, setPassword] = useState('')
   const signIn = useMutation({
-    mutationFn: () => call('POST /api/session/', { body: { email, password } }),
-    onSuccess: session => {
-      queries.clear()
-      queries.setQueryData(sessionQuery.queryKey, session)
-      history.replace(`/ui${next}`)
-    },
+    mutationFn: () => beginSession(() => call('POST /api/session/', { body: { email, password } })),
+    onSuccess: () => history.replace(`/ui${next}`),
   })
   const { errors, rest } = splitError(signIn.error, ['email', 'password'])
   const state = {
@@ -53,10 +49,7 @@ export function SignIn() {
       <Button type="submit" kind="filled" {...state}>
         Sign in
       </Button>
-      <p>
-        No password, or forgotten? An admin can give you a link. On the machine that runs Pennon,{' '}
-        <code>pennon sign-in-link</code> prints one.
-      </p>
+      <LinkHint />
     </EntryForm>
   )
 }

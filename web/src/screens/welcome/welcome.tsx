@@ -4,9 +4,8 @@ import { useMutation, useQuery } from '@tanstack/react-query'
 import { useLocation, useNavigate } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import { ApiError, call } from '../../api/client.ts'
-import { queries } from '../../api/queries.ts'
 import type { Operations } from '../../api/schema.ts'
-import { sessionQuery } from '../../api/session.ts'
+import { beginSession } from '../../api/session.ts'
 import { Button } from '../../components/controls/button.tsx'
 import { splitError } from '../../components/fields/split-error.ts'
 import { TextField } from '../../components/fields/text-field.tsx'
@@ -76,20 +75,16 @@ function LinkForm({ token, link }: { token: string; link: CheckedLink }) {
   const [password, setPassword] = useState('')
   const navigate = useNavigate()
   const spend = useMutation({
-    mutationFn: (withPassword: boolean) =>
-      call('POST /api/session/link/', {
-        body: {
-          token,
-          ...(name.trim() !== '' && { name }),
-          ...(email.trim() !== '' && { email }),
-          ...(withPassword && password !== '' && { password }),
-        },
-      }),
-    onSuccess: session => {
-      queries.clear()
-      queries.setQueryData(sessionQuery.queryKey, session)
-      navigate({ to: '/', replace: true })
+    mutationFn: (withPassword: boolean) => {
+      const body = {
+        token,
+        ...(name.trim() !== '' && { name }),
+        ...(email.trim() !== '' && { email }),
+        ...(withPassword && password !== '' && { password }),
+      }
+      return beginSession(() => call('POST /api/session/link/', { body }))
     },
+    onSuccess: () => navigate({ to: '/', replace: true }),
   })
   const isReset = link.purpose === 'reset'
   const missing = !isReset && email.trim() === '' ? 'Type your e-mail address first' : null
