@@ -7,6 +7,7 @@ import { readConnection, watchConnection } from '../api/connection.ts'
 import { queries } from '../api/queries.ts'
 import { type SignedIn, sessionQuery } from '../api/session.ts'
 import { Button } from '../components/controls/button.tsx'
+import { Form } from '../components/fields/form.tsx'
 import { TextField } from '../components/fields/text-field.tsx'
 import { Dialog } from '../components/overlays/dialog.tsx'
 import { StaleBar } from '../components/states/stale-bar.tsx'
@@ -35,14 +36,10 @@ function SignInAgain({ user }: { user: SignedIn['user'] }) {
       queries.invalidateQueries()
     },
   })
+  const state = { isBusy: signIn.isPending }
   return (
     <Dialog title="Your session is over" isOpen isKept onClose={() => location.assign(signInAddress())}>
-      <form
-        onSubmit={event => {
-          event.preventDefault()
-          signIn.mutate()
-        }}
-      >
+      <Form onSubmit={() => signIn.mutate()} {...state}>
         <p>Sign in again to continue where you were.</p>
         <TextField label="E-mail" type="email" autoComplete="username" value={email} onChange={setEmail} />
         <TextField
@@ -54,11 +51,11 @@ function SignInAgain({ user }: { user: SignedIn['user'] }) {
           autoFocus
         />
         <Refusal error={signIn.error} />
-        <Button type="submit" kind="filled" isBusy={signIn.isPending}>
+        <Button type="submit" kind="filled" {...state}>
           Sign in
         </Button>
         <LinkHint />
-      </form>
+      </Form>
     </Dialog>
   )
 }

@@ -15,15 +15,5 @@ export function Failed({ error }: ErrorComponentProps) {
         It is a fault of Pennon’s screens. Nothing was changed.
       </ErrorState>
     )
-  return (
-    <ErrorState
-      title="This screen could not be loaded"
-      code={error.code}
-      details={error.details}
-      onRetry={() => void router.invalidate()}
-      {...(error.retryAtMs !== undefined && { retryAtMs: error.retryAtMs })}
-    >
-      {error.message}
-    </ErrorState>
-  )
+  return <ErrorState title="This screen could not be loaded" error={error} onRetry={() => void router.invalidate()} />
 }
