@@ -46,7 +46,8 @@ export async function createAndPrintLink(options: SignInLinkOptions): Promise<vo
 }
 
 async function createToken(management: ManagementStore, { email, role, name }: SignInLinkOptions): Promise<string> {
-  const deps = { management, newUuid: randomUUID, randomBytes, sessionCheck: { forget: () => undefined } }
+  const check = { forget: () => undefined }
+  const deps = { management, newUuid: randomUUID, randomBytes, sessionCheck: check, keyCheck: check }
   const change: Change = { by: { id: null, label: 'pennon sign-in-link' }, atMs: systemClock.nowMs() }
   const user = email === undefined ? null : await management.findUserByEmail(normalizeEmail(email)!)
   if (user === null) {

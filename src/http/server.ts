@@ -153,6 +153,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   function registerRoute(path: string, route: Route): void {
     const guarded = route.access === 'personal_key' || route.access === 'operator'
     const cors = corsMethods[route.group]
+    const isPrivate = ['management', 'live', 'exports'].includes(route.group)
     const countAnswer = createAnswerCounter(metrics, route.group)
     server.route({
       method: route.method,
@@ -163,13 +164,11 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       onRequest: createOnRequestHook(route, cors, bodyBudget),
       handler: (request, reply) => {
         restoreContentType(request)
+        if (isPrivate) reply.header('cache-control', 'private, no-store')
         if (isSentByPage(cors, request)) allowOrigin(request, reply, cors)
         // Fastify does not read the body of a GET request, so it is read here.
-        const readsNow = route.method === 'GET' && hasBody(request)
-        const work = readsNow
-          ? readThenHandle(route, guarded, request, reply)
-          : handleRequest(route, guarded, request, reply)
-        return work as unknown as undefined
+        const handle = route.method === 'GET' && hasBody(request) ? readThenHandle : handleRequest
+        return handle(route, guarded, request, reply) as unknown as undefined
       },
       onResponse: (request, reply, done) => {
         releaseRequest(request, reply)

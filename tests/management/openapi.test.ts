@@ -64,6 +64,7 @@ describe('the OpenAPI document', () => {
       ...['POST /api/projects 201', 'DELETE /api/projects/:projectId 204', 'POST /api/personal_api_keys 201'],
       ...['DELETE /api/personal_api_keys/:keyId 204', 'DELETE /api/personal_api_keys/@current 204'],
       ...['DELETE /api/session 204', 'POST /api/invitations 201', 'POST /api/users/:userId/reset_link 201'],
+      'DELETE /api/invitations/:invitationId 204',
       ...[
         '/:userId',
         '/:userId/sessions',

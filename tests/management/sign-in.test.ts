@@ -10,7 +10,6 @@ import {
   aSignedInUser,
   callFromPage,
   inviteToken,
-  pageHeaders,
   readCookie,
   readToken,
   signIn,
@@ -66,7 +65,7 @@ describe('signing in', () => {
     }
     const form = (secure: string) =>
       new RegExp(
-        String.raw`^pennon_session_\w{8}=[\w-]{43}; Max-Age=2592000; Path=/api; HttpOnly; SameSite=Strict${secure}$`,
+        String.raw`^${secure && '__Secure-'}pennon_session_\w{8}=[\w-]{43}; Max-Age=2592000; Path=/api; HttpOnly; SameSite=Strict${secure}$`,
       )
     assert.match((await cookieOf({}))!, form(''))
     assert.match((await cookieOf({}, { 'x-forwarded-proto': 'https' }))!, form('; Secure'))
@@ -384,140 +383,3 @@ describe('guessing passwords', () => {
     await eventually(async () => (await failures()) === 1)
   })
 })
-
-describe('a session', () => {
-  it('is not looked at beside a key, and a key has none', async t => {
-    const api = await startManagement(t)
-    const ada = await aSignedInUser(api, 'admin')
-    const reader = await api.addKey(['feature_flag:read'])
-    const headers = { cookie: ada.cookie, ...pageHeaders }
-    assert.equal((await api.call('GET', '/api/projects/', { key: reader, headers })).status, 403)
-    assert.equal((await api.call('GET', '/api/projects/', { key: 'phx_unknown', headers })).status, 401)
-    assert.equal((await api.call('GET', '/api/projects/', { key: null, headers })).status, 200)
-    const none = await api.call('GET', '/api/session/')
-    assert.deepEqual([none.status, none.body.code], [403, 'permission_denied'])
-    assert.equal((await callFromPage(api, 'GET', '/api/session/')).body.code, 'not_authenticated')
-  })
-
-  it('works only for requests of a page of this instance', async t => {
-    const api = await startManagement(t)
-    const { cookie } = await aSignedInUser(api, 'admin')
-    const ask = async (method: string, headers: object) => {
-      const options = {
-        key: null,
-        headers: { cookie, ...headers },
-        ...(method === 'POST' && { body: { name: 'New' } }),
-      }
-      const { status, body } = await api.call(method, '/api/projects/', options)
-      return status === 403 ? body.code : status
-    }
-    const page = { 'x-pennon-ui': '1' }
-    for (const site of ['cross-site', 'same-site', 'none', 'same-origin, cross-site', '']) {
-      assert.equal(await ask('GET', { 'sec-fetch-site': site }), 'cross_site_request', site)
-      assert.equal(await ask('POST', { ...page, 'sec-fetch-site': site }), 'cross_site_request', site)
-    }
-    // As an image, a script or a form of another site, in browsers without Sec-Fetch-Site.
-    assert.equal(await ask('GET', {}), 'cross_site_request')
-    assert.equal(await ask('POST', { origin: 'https://evil.example' }), 'cross_site_request')
-    assert.equal(await ask('POST', { origin: api.url }), 'cross_site_request', 'a write needs the header')
-    assert.equal(await ask('POST', { 'sec-fetch-site': 'same-origin' }), 'cross_site_request')
-    assert.equal(await ask('GET', { ...page, origin: 'https://evil.example' }), 'cross_site_request')
-    assert.equal(await ask('GET', { ...page, origin: 'not a URL' }), 'cross_site_request')
-    assert.equal(await ask('GET', { 'sec-fetch-site': 'same-origin' }), 200)
-    assert.equal(await ask('GET', page), 200, 'plain http: browsers send neither header with a read')
-    assert.equal(await ask('POST', { ...page, origin: api.url }), 201)
-    assert.equal(await ask('POST', { ...page, 'sec-fetch-site': 'same-origin' }), 201)
-    const preflight = await fetch(`${api.url}/api/projects/`, {
-      method: 'OPTIONS',
-      headers: { origin: 'https://evil.example', 'access-control-request-headers': 'x-pennon-ui' },
-    })
-    assert.equal(preflight.headers.get('access-control-allow-origin'), null)
-  })
-
-  it('ends after 7 days without a request, and 30 days after the sign-in', async t => {
-    const api = await startManagement(t)
-    const dayMs = 24 * hourMs
-    const idle = await aSignedInUser(api, 'admin')
-    const busy = await aSignedInUser(api, 'editor')
-    for (let day = 0; day < 30; day += 6) {
-      assert.equal((await busy.call('GET', '/api/session/')).status, 200, `day ${day}`)
-      await waitForUses(api, busy.id)
-      api.clock.advance(6 * dayMs)
-      if (day === 6) assert.equal((await idle.call('GET', '/api/session/')).body.code, 'session_ended')
-    }
-    assert.equal((await busy.call('GET', '/api/session/')).body.code, 'session_ended')
-    assert.equal((await signIn(api, busy.email)).status, 200)
-  })
-
-  it('is listed and ended by its user and by an admin, and nobody else', async t => {
-    const api = await startManagement(t)
-    const admin = await aSignedInUser(api, 'admin')
-    const ada = await aSignedInUser(api, 'editor')
-    const others = [await signIn(api, ada.email), await signIn(api, ada.email)].map(reply => toPerson(api, reply))
-    const listed = await ada.call('GET', '/api/users/@me/sessions/')
-    assert.equal(listed.body.count, 3)
-    const ids = fieldOf(listed.body.results, 'id')
-    const isCurrent = fieldOf(listed.body.results, 'is_current')
-    assert.equal(isCurrent.filter(Boolean).length, 1)
-    const page = await ada.call('GET', '/api/users/@me/sessions/?limit=2&offset=2')
-    assert.deepEqual([page.body.results.length, page.body.next], [1, null])
-    const another = ids.find((_, index) => !isCurrent[index])
-    assert.equal((await admin.call('DELETE', `/api/users/@me/sessions/${another}/`)).status, 404)
-    assert.equal((await ada.call('GET', `/api/users/${admin.id}/sessions/`)).status, 403)
-    assert.equal((await ada.call('DELETE', `/api/users/@me/sessions/${another}/`)).status, 204)
-    const states = () => Promise.all(others.map(async one => (await one.call('GET', '/api/session/')).status))
-    assert.deepEqual((await states()).sort(), [200, 401])
-    assert.equal((await ada.call('DELETE', '/api/users/@me/sessions/')).status, 204)
-    assert.deepEqual(await states(), [401, 401])
-    const [own] = (await admin.call('GET', `/api/users/${ada.id}/sessions/`)).body.results
-    assert.equal(own.is_current, false)
-    assert.equal((await admin.call('DELETE', `/api/users/${ada.id}/sessions/${own.id}/`)).status, 204)
-    assert.equal((await ada.call('GET', '/api/session/')).status, 401)
-    await signIn(api, ada.email)
-    assert.equal((await admin.call('DELETE', `/api/users/${ada.id}/sessions/`)).status, 204)
-    assert.equal((await admin.call('GET', `/api/users/${ada.id}/sessions/`)).body.count, 0)
-  })
-
-  it('changes what is its user’s own at most ten times a minute, and nothing when nothing changes', async t => {
-    const api = await startManagement(t)
-    const ada = await aSignedInUser(api, 'viewer')
-    const rename = (name: string) => ada.call('PATCH', '/api/session/user/', { body: { name, email: ada.email } })
-    for (let n = 0; n < 12; n++) assert.equal((await rename('viewer')).status, 200)
-    for (let n = 0; n < 10; n++) assert.equal((await rename(`Ada ${n}`)).status, 200)
-    const many = await rename('Ada')
-    assert.deepEqual([many.status, many.headers.get('retry-after')], [429, '60'])
-    const { results } = await api.get('/api/activity_log/?scopes=User&limit=100')
-    assert.equal(fieldOf(results, 'activity').filter(activity => activity === 'updated').length, 10)
-    assert.equal((await rename('Ada 9')).status, 200)
-  })
-
-  it('changes its user’s name freely, and the password only with the present one', async t => {
-    const api = await startManagement(t)
-    const ada = await aSignedInUser(api, 'viewer')
-    const other = toPerson(api, await signIn(api, ada.email))
-    const change = (body: object) => ada.call('PATCH', '/api/session/user/', { body })
-    assert.equal((await change({ name: ' Ada ' })).body.name, 'Ada')
-    assert.equal((await change({ password: 'x' })).body.attr, 'password')
-    assert.equal((await change({ ...(await change({})).body, role: 'admin' })).body.role, 'viewer')
-    const missing = await change({ password: 'another password' })
-    assert.deepEqual([missing.status, missing.body.attr], [400, 'current_password'])
-    const wrong = await change({ password: 'another password', current_password: 'wrong horse battery' })
-    assert.deepEqual([wrong.status, wrong.body.code], [403, 'wrong_password'])
-    assert.equal((await change({ email: 'a@x.example' })).body.attr, 'current_password')
-    const changed = await change({ password: 'another password', current_password: aPassword })
-    assert.equal(changed.status, 200, changed.text)
-    for (const ended of [ada, other]) assert.equal((await ended.call('GET', '/api/session/')).status, 401)
-    const headers = { cookie: readCookie(changed) }
-    assert.equal((await callFromPage(api, 'GET', '/api/session/', { headers })).status, 200, 'the new session')
-    assert.equal((await signIn(api, ada.email, 'another password')).status, 200)
-  })
-})
-
-/** Waits until the state knows that the user was seen now. */
-async function waitForUses(api: Awaited<ReturnType<typeof startManagement>>, userId: string): Promise<void> {
-  const seenAtMs = api.clock.nowMs()
-  for (;;) {
-    if ((await api.management.findUser(userId))?.lastSeenAtMs === seenAtMs) return
-    await new Promise(resolve => setTimeout(resolve, 2))
-  }
-}

@@ -65,6 +65,7 @@ export function userStoreContract(adapter: string, open: OpenManagement): void {
       assert.deepEqual(user, {
         ...{ id: 'user-ada', email: 'ada@x.example', name: 'Ada L\ufffd', role: 'editor', seesPersons: true },
         ...{ isDisabled: false, createdAtMs: nowMs, lastSeenAtMs: nowMs, hasPassword: true },
+        accessVersion: 0,
       })
       assert.deepEqual(await store.findUser('user-ada'), user)
       assert.deepEqual(await store.findUserByEmail('ada@x.example'), user)
@@ -132,19 +133,20 @@ export function userStoreContract(adapter: string, open: OpenManagement): void {
       assert.equal(await revision(), before + 1)
       await store.updateUser(eve.id, { role: 'editor' }, aChange())
       assert.equal(await store.findSession(hashOf('eve')), null)
-      assert.equal((await store.createSession(eve.id, aSession('eve2'), aChange('Test', nowMs))).ok, true)
+      const risen = (await store.findUser(eve.id))!
+      const refused = { ok: false, error: 'not_found' }
+      const start = (user: typeof eve) => store.createSession(user, aSession('eve2'), aChange('Test', nowMs))
+      assert.deepEqual(await start(eve), refused, 'her sign-in began before')
+      assert.equal((await start(risen)).ok, true)
       await store.updateUser(eve.id, { isDisabled: true }, aChange())
       assert.equal(await store.findSession(hashOf('eve2')), null)
-      assert.deepEqual(await store.createSession(eve.id, aSession('eve3'), aChange('Test', nowMs)), {
-        ok: false,
-        error: 'not_found',
-      })
+      assert.deepEqual(await start((await store.findUser(eve.id))!), refused)
     })
 
     it('ends one session, or all but one, and raises the revision only then', async t => {
       const { store, revision } = await open(t)
       const ada = await aUser(store, 'ada')
-      for (const name of ['b', 'c', 'd']) await store.createSession(ada.id, aSession(name), aChange('Test', nowMs + 1))
+      for (const name of ['b', 'c', 'd']) await store.createSession(ada, aSession(name), aChange('Test', nowMs + 1))
       const before = await revision()
       assert.equal(await store.endSessions(ada.id, { only: 'session-b' }, aChange()), 1)
       assert.equal(await store.endSessions(ada.id, { only: 'session-b' }, aChange()), 0)
@@ -155,12 +157,51 @@ export function userStoreContract(adapter: string, open: OpenManagement): void {
       assert.deepEqual(await store.listSessions(ada.id, nowMs), [])
     })
 
-    it('removes sessions that have ended by the clock, and keeps at most 100 of a user', async t => {
+    it('refuses a session or a change when a new password or an end of all sessions came in between', async t => {
       const { store } = await open(t)
+      const ada = await aUser(store, 'ada')
+      const attempt = async (read: typeof ada) => {
+        const started = await store.createSession(read, aSession('late'), aChange('Test', nowMs))
+        const changed = await store.updateUser(read.id, { passwordHash: 'late' }, aChange(), read.accessVersion)
+        return [started.ok || started.error, changed.ok || changed.error]
+      }
+      assert.equal((await store.updateUser(ada.id, { passwordHash: 'new' }, aChange())).ok, true)
+      assert.deepEqual(await attempt(ada), ['not_found', 'changed'])
+      const second = (await store.findUser(ada.id))!
+      await store.endSessions(ada.id, { except: null }, aChange())
+      assert.deepEqual(await attempt(second), ['not_found', 'changed'])
+      assert.equal(await store.findPasswordHash(ada.id), 'new')
+      const same = { passwordHash: 'rehashed', isSamePassword: true } as const
+      const third = (await store.findUser(ada.id))!
+      assert.equal((await store.updateUser(ada.id, same, aChange(), third.accessVersion)).ok, true)
+      assert.deepEqual(await attempt(third), [true, true])
+    })
+
+    it('lists and deletes open invitations, and keeps their addresses for them', async t => {
+      const { store } = await open(t)
+      const ada = await aUser(store, 'ada')
+      for (const name of ['b', 'c']) await invite(store, name, 'viewer')
+      const open_ = await store.listInvitations({ limit: 1, offset: 1 }, nowMs)
+      assert.deepEqual([open_.count, fieldOf(open_.results, 'email')], [2, ['c@x.example']])
+      const take = (atMs: number) => store.updateUser(ada.id, { email: 'b@x.example' }, aChange('Test', atMs))
+      assert.deepEqual(await take(nowMs), { ok: false, error: 'email_taken' })
+      const change = aChange('Test', nowMs)
+      assert.equal(await store.deleteInvitation('link-c', change), true)
+      for (const id of ['link-c', 'link-ada']) assert.equal(await store.deleteInvitation(id, change), false, id)
+      assert.deepEqual(await spend(store, 'c'), { ok: false, error: 'unknown' })
+      assert.equal((await actsOn(store)).at(-1), 'invitation_deleted c')
+      assert.equal((await store.listInvitations({ limit: 9, offset: 0 }, nowMs + hourMs)).count, 0)
+      assert.equal((await take(nowMs + hourMs)).ok, true)
+    })
+
+    it('removes sessions that have ended by the clock, and keeps at most 100 of a user', async t => {
+      const { store, revision } = await open(t)
       const ada = await aUser(store, 'ada')
       const laterMs = nowMs + sessionLimits.idleMs
       assert.deepEqual(await store.listSessions(ada.id, laterMs), [])
-      for (let n = 0; n < 105; n++) await store.createSession(ada.id, aSession(`n${n}x`), aChange('Test', laterMs + n))
+      const before = await revision()
+      for (let n = 0; n < 105; n++) await store.createSession(ada, aSession(`n${n}x`), aChange('Test', laterMs + n))
+      assert.equal(await revision(), before + 5, 'what ends here ends in other processes')
       assert.equal(await store.findSession(hashOf('ada')), null)
       const sessions = await store.listSessions(ada.id, laterMs + 104)
       assert.equal(sessions.length, 100)

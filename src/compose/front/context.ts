@@ -55,6 +55,8 @@ export interface FrontContext extends FrontSurroundings, Machine {
   readonly trustedProxies: TrustedProxies
   readonly noteStateAway: LogStateOutage
   readonly addressBase: GetBaseUrl
+  /** The public URL leads to the port for SDKs; the screens are on the port of the private API, which may be another one. */
+  readonly screensBase: GetBaseUrl
 }
 
 /** @param over for tests: replaces parts of the machine. */
@@ -77,5 +79,6 @@ export function createFrontContext(surroundings: FrontSurroundings, over: Partia
     trustedProxies: trustedProxies.value,
     noteStateAway,
     addressBase: createBaseUrl(config.publicUrl, trustedProxies.value),
+    screensBase: createBaseUrl(config.adminPort === null ? config.publicUrl : null, trustedProxies.value),
   }
 }

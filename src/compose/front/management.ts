@@ -1,7 +1,7 @@
 // Composes the private API, and the description of every path of a front.
 
 import { openParquetFile } from '#adapters/parquet-thread/parquet-file.ts'
-import { createBaseUrl, type GetBaseUrl } from '#http/management/kit/base-url.ts'
+import type { GetBaseUrl } from '#http/management/kit/base-url.ts'
 import type { ManagementRoute } from '#http/management/kit/endpoint.ts'
 import { openApiRoutes } from '#http/management/kit/openapi.ts'
 import { managementRoutes } from '#http/management/management-routes.ts'
@@ -28,7 +28,7 @@ export function composeManagement(
   { decide, rejects, version, otherRoutes }: ManagementFeatures,
 ): { api: readonly ManagementRoute[]; routes: readonly Route[] } {
   const { clock, newUuid, randomBytes, noteStateAway, logger, definitions, liveEvents, monotonicNowMs, host } = parts
-  const { addressBase, sessionCookie, trustedProxies } = parts
+  const { addressBase, screensBase, sessionCookie, trustedProxies } = parts
   const { management, eventStore, logReader, payloadCipher } = parts.stores
   const api = managementRoutes({
     management,
@@ -41,8 +41,8 @@ export function composeManagement(
     sessionCheck: definitions.sessionCheck,
     passwords: createPasswords(randomBytes),
     attempts: createSignInAttempts(management, clock),
-    ...composeBaseUrls(parts),
-    ...{ addressBase, sessionCookie, trustedProxies, version },
+    sdkBase: composeSdkBase(parts),
+    ...{ addressBase, screensBase, sessionCookie, trustedProxies, version },
     exportPlaces: createExportSlots(),
     scans: createSubjectScanQueues(monotonicNowMs),
     openParquetFile,
@@ -53,16 +53,14 @@ export function composeManagement(
   return { api, routes: [...api, ...openApiRoutes({ version, managementRoutes: api, otherRoutes })] }
 }
 
-/** The public URL leads to the port for SDKs. The screens are on the port of the private API, which may be another one. */
-function composeBaseUrls({ config: { adminPort, port, publicUrl }, addressBase, trustedProxies }: ManagementParts) {
-  if (adminPort === null) return { screensBase: addressBase, sdkBase: addressBase }
-  const screensBase = createBaseUrl(null, trustedProxies)
-  const sdkBase: GetBaseUrl = request => {
+/** The host that SDKs are given: on the port for SDKs, to which the public URL leads. */
+function composeSdkBase({ config: { adminPort, port, publicUrl }, screensBase }: ManagementParts): GetBaseUrl {
+  if (adminPort === null) return screensBase
+  return request => {
     const base = screensBase(request)
     if (publicUrl !== null || !URL.canParse(base)) return publicUrl ?? base
     const url = new URL(base)
     url.port = String(port)
     return url.origin
   }
-  return { screensBase, sdkBase }
 }

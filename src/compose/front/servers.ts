@@ -37,11 +37,12 @@ export function composeAuthorizer({
   definitions: { keyCheck, sessionCheck },
   noteStateAway,
   addressBase,
+  screensBase,
   sessionCookie,
-  config,
-}: Pick<ServerParts, 'definitions' | 'noteStateAway' | 'addressBase' | 'sessionCookie' | 'config'>) {
-  const operatorsNeedKey = config.metricsRequireKey
-  return createAuthorizer({ keyCheck, sessionCheck, sessionCookie, addressBase, noteStateAway, operatorsNeedKey })
+  config: { metricsRequireKey: operatorsNeedKey },
+}: Pick<ServerParts, 'definitions' | 'noteStateAway' | 'addressBase' | 'screensBase' | 'sessionCookie' | 'config'>) {
+  const bases = { addressBase, screensBase }
+  return createAuthorizer({ keyCheck, sessionCheck, sessionCookie, ...bases, noteStateAway, operatorsNeedKey })
 }
 
 export function composeServers(

@@ -34,6 +34,13 @@ export const userAgentCharsMax = 300
 /** A session ends 7 days after its last request, and 30 days after the sign-in. */
 export const sessionLimits = { idleMs: 7 * dayMs, longestMs: 30 * dayMs } as const
 
+/** After the clock was set back, a session from the future must not last longer than others. */
+export const sessionFutureMaxMs = hourMs
+
+export function hasSessionEnded(session: UserSession, nowMs: number): boolean {
+  return session.createdAtMs > nowMs + sessionFutureMaxMs || computeSessionEndMs(session) <= nowMs
+}
+
 export function computeSessionEndMs({ createdAtMs, lastSeenAtMs }: UserSession): number {
   return Math.min(createdAtMs + sessionLimits.longestMs, lastSeenAtMs + sessionLimits.idleMs)
 }
@@ -58,14 +65,14 @@ export const signInLinkResource = {
     id: uuidField('id'),
     purpose: choiceField('purpose', linkPurposes),
     /** The user whom the link signs in; null when it creates a user, who gets the values of the next four fields. */
-    userId: nullable(textField('user_id')),
+    userId: nullable(textField('user_id', { isShown: false })),
     role: choiceField('role', roles),
     seesPersons: booleanField('sees_persons', { isLogged: true }),
     email: nullable(textField('email', { isLogged: true })),
     name: textField('name', { isLogged: true }),
     createdAtMs: instantField('created_at'),
     expiresAtMs: instantField('expires_at', { isLogged: true }),
-    usedAtMs: nullable(instantField('used_at')),
+    usedAtMs: nullable(instantField('used_at', { isShown: false })),
   },
 } as const
 

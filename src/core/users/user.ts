@@ -6,6 +6,7 @@ import {
   choiceField,
   type ItemOf,
   instantField,
+  integerField,
   nameSchema,
   nullable,
   textField,
@@ -38,6 +39,8 @@ export const userResource = {
     }),
     createdAtMs: instantField('created_at'),
     lastSeenAtMs: nullable(instantField('last_seen_at')),
+    /** Rises when all sessions end, so that a sign-in or a change which began before is refused. */
+    accessVersion: integerField('access_version', { isShown: false }),
   },
 } as const
 
@@ -50,8 +53,8 @@ const editedObjects = [
   ...(['query', 'import_job'] as const),
 ]
 
-/** Scopes that show properties of persons: their own, and those that events, queries and recordings contain. */
-const personScopes = ['person:read', 'query:read', 'session_recording:read']
+/** Scopes that show persons: themselves, and what events, queries, recordings and examples of warnings have of them. */
+const personScopes = ['person:read', 'query:read', 'session_recording:read', 'ingestion_warning:read']
 
 /** The scopes that a user's role includes, as a personal API key has them. */
 export function listScopesOfUser({ role, seesPersons }: Pick<User, 'role' | 'seesPersons'>): readonly string[] {
@@ -65,6 +68,12 @@ export function listScopesOfUser({ role, seesPersons }: Pick<User, 'role' | 'see
 export function isRiseOfRights(before: User, after: User): boolean {
   const held = new Set(listScopesOfUser(before))
   return !held.has('*') && listScopesOfUser(after).some(scope => !held.has(scope))
+}
+
+/** Whether a key with these scopes may do no more than the user, write including read as in a role. */
+export function holdsScopes(user: Pick<User, 'role' | 'seesPersons'>, scopes: readonly string[]): boolean {
+  const held = listScopesOfUser(user)
+  return held.includes('*') || scopes.every(scope => held.includes(scope))
 }
 
 export function isActiveAdmin({ role, isDisabled }: Pick<User, 'role' | 'isDisabled'>): boolean {

@@ -17,6 +17,8 @@ import { endSessions } from '#services/manage/sign-in.ts'
 import {
   accountSchema,
   encodeAccount,
+  encodeInvitation,
+  invitationSchema,
   inviteSchema,
   newLinkSchema,
   updateAccountSchema,
@@ -24,7 +26,15 @@ import {
 } from '#wire/management/sessions.ts'
 import { countedPageSchema, formatInstant } from '#wire/management/shapes.ts'
 import { wireError } from '#wire/wire-error.ts'
-import { type Answer, answer, createPermissionDeniedError, noContent, notFoundHere, refusal } from './kit/answers.ts'
+import {
+  type Answer,
+  answer,
+  changedAtOnce,
+  createPermissionDeniedError,
+  noContent,
+  notFoundHere,
+  refusal,
+} from './kit/answers.ts'
 import { isLimitedToProjects } from './kit/authenticate.ts'
 import type { ManagementDeps } from './kit/deps.ts'
 import { type InstanceEndpoint, instanceRoutes, type ManagementRoute } from './kit/endpoint.ts'
@@ -112,6 +122,28 @@ export function accountsRoutes(deps: ManagementDeps): ManagementRoute[] {
         answerEnd(await endSessions(deps, user.id, { only: params.sessionId! }, change)),
     }),
     ...adminRoutes(deps, {
+      route: 'GET /api/invitations',
+      id: 'invitations_list',
+      summary: 'List the links that make a new user and can still be used, oldest first, without their tokens.',
+      query: pageParams(),
+      success: { status: 200, schema: countedPageSchema(invitationSchema) },
+      handle: call => {
+        const list = (slice: Parameters<typeof deps.management.listUsers>[0]) =>
+          deps.management.listInvitations(slice, deps.clock.nowMs())
+        return answerCountedList(call, call.query, list, encodeObjects(encodeInvitation))
+      },
+    }),
+    ...adminRoutes(deps, {
+      route: 'DELETE /api/invitations/:invitationId',
+      id: 'invitations_destroy',
+      summary: 'Revoke an invitation: its link stops working.',
+      success: { status: 204 },
+      handle: async ({ params, change }) => {
+        const isDeleted = await deps.management.deleteInvitation(params.invitationId!, change)
+        return isDeleted ? noContent : refusal(notFoundHere)
+      },
+    }),
+    ...adminRoutes(deps, {
       route: 'POST /api/invitations',
       id: 'invitations_create',
       summary: 'Create a link that makes a new user, within 7 days. Pass it on: Pennon sends no mail.',
@@ -128,6 +160,7 @@ export function accountsRoutes(deps: ManagementDeps): ManagementRoute[] {
 
 const userErrors = {
   not_found: notFoundHere,
+  changed: changedAtOnce,
   email_taken: emailTaken,
   invalid_email: invalidEmail,
   user_disabled: userDisabled,

@@ -3,6 +3,8 @@
 
 import type { FastifyRequest } from 'fastify'
 import type { Static, TSchema } from 'typebox'
+import type { SignedIn } from '#core/users/session.ts'
+import { toUserAuthor } from '#core/users/user.ts'
 import { changeOwnUser, checkLink, endSessions, type NewSignIn, signIn, spendLink } from '#services/manage/sign-in.ts'
 import {
   accountSchema,
@@ -20,7 +22,7 @@ import {
 } from '#wire/management/sessions.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import { type Answer, answer, createPermissionDeniedError, noContent, notFoundHere, refusal } from './kit/answers.ts'
-import type { Caller } from './kit/authenticate.ts'
+import { type Caller, findOwnSession, readBearerSecret, sessionEnded } from './kit/authenticate.ts'
 import type { ManagementDeps } from './kit/deps.ts'
 import { type Call, type InstanceEndpoint, instanceRoutes, type ManagementRoute, openRoutes } from './kit/endpoint.ts'
 import { answerCountedList, encodeObjects } from './kit/list-answers.ts'
@@ -75,14 +77,16 @@ export function sessionRoutes(deps: ManagementDeps): ManagementRoute[] {
       handle: async ({ request, caller }) =>
         answer(200, encodeSignedIn(caller.signedIn, await describeInstance(deps, request, caller))),
     }),
-    ...personRoutes(deps, {
-      route: 'DELETE /api/session',
-      id: 'session_destroy',
-      summary: 'Sign out: end the own session.',
+    ...openRoutes(deps, {
+      ...{ route: 'DELETE /api/session', id: 'session_destroy', tag },
+      summary: 'Sign out: end the own session, if it has not ended, and remove its cookie.',
       success: { status: 204 },
-      handle: async ({ request, caller, change }) => {
-        await endSessions(deps, caller.id, { only: caller.signedIn.session.id }, change)
-        return { ...noContent, setCookie: formatCookie(deps, request, null) }
+      handle: async ({ request }) => {
+        if (readBearerSecret(request) !== null) return refusal(onlyPeople)
+        const found = await findOwnSession(deps, request)
+        if (found.ok) await endSession(deps, found.value)
+        else if (found.error !== null && found.error !== sessionEnded) return refusal(found.error)
+        return { ...noContent, setCookie: formatSessionCookie(deps, request, null) }
       },
     }),
     ...personRoutes(deps, {
@@ -98,7 +102,9 @@ export function sessionRoutes(deps: ManagementDeps): ManagementRoute[] {
         if (!changed.ok) return refuseSignIn(changed.error)
         const { user, renewed } = changed.value
         const answered = answer(200, encodeAccount(user))
-        return renewed === null ? answered : { ...answered, setCookie: formatCookie(deps, request, renewed.secret) }
+        return renewed === null
+          ? answered
+          : { ...answered, setCookie: formatSessionCookie(deps, request, renewed.secret) }
       },
     }),
     ...personRoutes(deps, {
@@ -130,14 +136,17 @@ export function sessionRoutes(deps: ManagementDeps): ManagementRoute[] {
   ]
 }
 
+/** The session that the browser had until then ends, since it loses the cookie. */
 async function answerNewSession(
   deps: ManagementDeps,
   request: FastifyRequest,
   { secret, ...signedIn }: NewSignIn,
 ): Promise<Answer> {
+  const former = await findOwnSession(deps, request)
+  if (former.ok) await endSession(deps, former.value)
   return {
     ...answer(200, encodeSignedIn(signedIn, await describeInstance(deps, request, { scopedProjectIds: [] }))),
-    setCookie: formatCookie(deps, request, secret),
+    setCookie: formatSessionCookie(deps, request, secret),
   }
 }
 
@@ -150,8 +159,8 @@ async function describeInstance(
   return { projects, build: deps.version, sdkUrl: deps.sdkBase(request) }
 }
 
-function formatCookie(deps: ManagementDeps, request: FastifyRequest, secret: string | null): string {
-  return formatSessionCookie(request, deps.screensBase, deps.sessionCookie, secret)
+async function endSession(deps: ManagementDeps, { session, user }: SignedIn): Promise<void> {
+  await endSessions(deps, user.id, { only: session.id }, { by: toUserAuthor(user), atMs: deps.clock.nowMs() })
 }
 
 type Person = Extract<Caller, { kind: 'person' }>

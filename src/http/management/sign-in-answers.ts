@@ -5,7 +5,14 @@ import { passwordLength } from '#core/users/user.ts'
 import type { LinkRefusal, OwnRefusal, SignInOrigin, SignInRefusal } from '#services/manage/sign-in.ts'
 import { findAddressBlock, findClientAddress, findSenderNetwork } from '#wire/address/client-address.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
-import { type Answer, createInvalidInputError, createRequiredError, notFoundHere, refusal } from './kit/answers.ts'
+import {
+  type Answer,
+  changedAtOnce,
+  createInvalidInputError,
+  createRequiredError,
+  notFoundHere,
+  refusal,
+} from './kit/answers.ts'
 import type { ManagementDeps } from './kit/deps.ts'
 
 export function readSignInOrigin(
@@ -49,6 +56,8 @@ function toWireError(refused: Refused): WireError {
       return userDisabled
     case 'not_found':
       return notFoundHere
+    case 'changed':
+      return changedAtOnce
     case 'link':
       return linkErrors[refused.problem]
     default:
@@ -57,7 +66,12 @@ function toWireError(refused: Refused): WireError {
 }
 
 export const invalidEmail = createInvalidInputError('email', 'This is not an e-mail address.')
-export const emailTaken = wireError(409, 'email_taken', 'Another user has this e-mail address.', 'email')
+export const emailTaken = wireError(
+  409,
+  'email_taken',
+  'Another user or an open invitation has this e-mail address.',
+  'email',
+)
 export const userDisabled = wireError(403, 'user_disabled', 'This user is disabled. An admin can enable them.')
 const linkErrors = {
   unknown: wireError(404, 'link_unknown', 'This link is unknown, or was replaced by a newer one.', 'token'),

@@ -43,7 +43,7 @@ export interface Route {
    * `operator` routes any valid key.
    */
   readonly scope?: string
-  /** The scope that a person who signed in needs instead, for what a role must not do although it holds `scope`. */
+  /** The scopes that a person who signed in needs instead, for what a role must not do although it holds `scope`. */
   readonly scopeOfPersons?: string
   /** Also accepts `?personal_api_key=`, which old SDKs send. Other routes refuse a key in the address. */
   readonly acceptsKeyInQuery?: true

@@ -19,14 +19,18 @@ export interface UserStore {
   listUsers(page: { limit: number; offset: number }): Promise<Page<User>>
   /**
    * A user who is disabled, gets more rights or gets another password loses all sessions; one who is disabled or gets
-   * another password also loses their links.
+   * another password also loses their links. A user who is disabled or gets fewer rights loses the keys that they made and
+   * that go beyond what is left, also by means of other such keys; one who is no active admin any more also loses the
+   * invitations that they made, and all unused reset links end.
+   * @param accessVersion of the user when a password was checked; `changed` when it has risen since.
    */
   updateUser(
     id: string,
     patch: UserPatch,
     change: Change,
-  ): Promise<Result<User, 'not_found' | 'email_taken' | 'last_admin'>>
-  /** Also deletes the user's sessions and links. */
+    accessVersion?: number,
+  ): Promise<Result<User, 'not_found' | 'email_taken' | 'last_admin' | 'changed'>>
+  /** Also deletes the user's sessions and links, and the keys and invitations that they made. */
   deleteUser(id: string, change: Change): Promise<Result<null, 'not_found' | 'last_admin'>>
 }
 
@@ -45,8 +49,15 @@ export interface NewSession {
 }
 
 export interface SessionStore {
-  /** Creates a session, and removes the sessions that have ended and all but the newest 100 of the user. */
-  createSession(userId: string, session: NewSession, change: Change): Promise<Result<SignedIn, 'not_found'>>
+  /**
+   * Creates a session, and removes the sessions that have ended and all but the newest 100 of the user.
+   * @param user as read before the password was checked; `not_found` when all sessions were ended since.
+   */
+  createSession(
+    user: Pick<User, 'id' | 'accessVersion'>,
+    session: NewSession,
+    change: Change,
+  ): Promise<Result<SignedIn, 'not_found'>>
   /** Also finds a session that has ended by the clock; null when its user is disabled. */
   findSession(secretHash: string): Promise<SignedIn | null>
   /** Newest first, those that have not ended by `nowMs`. */
@@ -78,6 +89,10 @@ export interface SignInLinkStore {
   /** Replaces unused links for the same user, or for the same new address. Removes links that expired a month ago. */
   createSignInLink(link: Omit<SignInLink, 'createdAtMs' | 'usedAtMs'>, tokenHash: string, change: Change): Promise<void>
   findSignInLink(tokenHash: string): Promise<SignInLink | null>
+  /** Links that make a user and can still be used, oldest first. No user can take the address of one. */
+  listInvitations(page: { limit: number; offset: number }, nowMs: number): Promise<Page<SignInLink>>
+  /** @returns whether there was one. */
+  deleteInvitation(id: string, change: Change): Promise<boolean>
   /** Uses the link, creates or changes its user, and starts a session, all or nothing. A link is spent once. */
   spendSignInLink(
     spending: LinkSpending,

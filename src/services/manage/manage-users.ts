@@ -6,6 +6,7 @@ import { type LinkPurpose, linkLifetimesMs, type SignInLink } from '#core/users/
 import { normalizeEmail, type Role, type User } from '#core/users/user.ts'
 import type { SignInLinkStore, UserPatch, UserStore } from '#ports/state/user-store.ts'
 import type { RandomBytes } from './generate-key.ts'
+import type { PersonalKeyCheck } from './personal-key-check.ts'
 import { hashSecret } from './secret-digests.ts'
 import { generateToken, type SessionCheck } from './session-check.ts'
 
@@ -17,6 +18,11 @@ export interface ManageUsersDeps {
 
 type InviteDeps = Omit<ManageUsersDeps, 'management'> & {
   readonly management: Pick<UserStore, 'findUserByEmail'> & Pick<SignInLinkStore, 'createSignInLink'>
+}
+
+type ChangeUserDeps = ManageUsersDeps & {
+  readonly sessionCheck: Pick<SessionCheck, 'forget'>
+  readonly keyCheck: Pick<PersonalKeyCheck, 'forget'>
 }
 
 /** A link with its token, which is shown only here. */
@@ -58,26 +64,32 @@ export async function createLinkForUser(
 
 /** The change works at once here, and in other processes as soon as they follow the revision. */
 export async function updateUser(
-  deps: ManageUsersDeps & { readonly sessionCheck: Pick<SessionCheck, 'forget'> },
+  deps: ChangeUserDeps,
   id: string,
   patch: Pick<UserPatch, 'name' | 'email' | 'role' | 'seesPersons' | 'isDisabled'>,
   change: Change,
-): Promise<Result<User, 'not_found' | 'email_taken' | 'last_admin' | 'invalid_email'>> {
+): Promise<Result<User, 'not_found' | 'email_taken' | 'last_admin' | 'changed' | 'invalid_email'>> {
   const email = patch.email == null ? null : normalizeEmail(patch.email)
   if (patch.email != null && email === null) return err('invalid_email')
   const updated = await deps.management.updateUser(id, { ...patch, ...(email !== null && { email }) }, change)
-  deps.sessionCheck.forget()
+  forgetAccess(deps)
   return updated
 }
 
 export async function deleteUser(
-  deps: ManageUsersDeps & { readonly sessionCheck: Pick<SessionCheck, 'forget'> },
+  deps: ChangeUserDeps,
   id: string,
   change: Change,
 ): Promise<Result<null, 'not_found' | 'last_admin'>> {
   const deleted = await deps.management.deleteUser(id, change)
-  deps.sessionCheck.forget()
+  forgetAccess(deps)
   return deleted
+}
+
+/** A user's sessions and keys may have ended. */
+function forgetAccess({ sessionCheck, keyCheck }: ChangeUserDeps): void {
+  sessionCheck.forget()
+  keyCheck.forget()
 }
 
 /**

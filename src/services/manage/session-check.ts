@@ -1,6 +1,6 @@
 // Finds the session of a secret, for the requests that carry it in a cookie.
 
-import { computeSessionEndMs, type SignedIn } from '#core/users/session.ts'
+import { hasSessionEnded, type SignedIn } from '#core/users/session.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { SessionStore } from '#ports/state/user-store.ts'
 import type { RandomBytes } from './generate-key.ts'
@@ -21,7 +21,7 @@ export function createSessionCheck(deps: {
     lookUp: hash => deps.management.findSession(hash),
     onFound: signedIn => {
       const { session } = signedIn
-      if (computeSessionEndMs(session) <= deps.clock.nowMs()) return null
+      if (hasSessionEnded(session, deps.clock.nowMs())) return null
       deps.uses.note({ id: session.id, lastUsedAtMs: session.lastSeenAtMs })
       return signedIn
     },

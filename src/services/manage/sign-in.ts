@@ -96,7 +96,7 @@ export async function signIn(
     if (tooMany !== null) return err(tooMany)
     if (passwords.isOutdated(stored)) {
       const patch: UserPatch = { passwordHash: await hashing.hash(password), isSamePassword: true }
-      await management.updateUser(user.id, patch, createOwnChange(deps, user))
+      await management.updateUser(user.id, patch, createOwnChange(deps, user), user.accessVersion)
     }
     await recordSuccess(deps, user, origin)
     const started = await startSession(deps, user, origin)
@@ -138,6 +138,11 @@ export async function spendLink(
     )
     if (!spent.ok) {
       const { error } = spent
+      if (error === 'email_taken') {
+        // Whether an address is taken can be guessed too.
+        const throttled = await deps.attempts.count('address', origin.network)
+        if (throttled !== null) return err(throttled)
+      }
       return err(
         error === 'email_taken' || error === 'user_disabled' ? { kind: error } : { kind: 'link', problem: error },
       )
@@ -153,7 +158,7 @@ export async function spendLink(
 export type OwnRefusal =
   | Throttled
   | OwnFieldRefusal
-  | { readonly kind: 'email_taken' | 'not_found' | 'current_password_required' | 'wrong_password' }
+  | { readonly kind: 'email_taken' | 'not_found' | 'changed' | 'current_password_required' | 'wrong_password' }
 
 /**
  * Changes the caller's own name, address or password. A new password or address needs the present password, if there is
@@ -182,15 +187,17 @@ export async function changeOwnUser(
   const isChecked = isNewAccess && current.hasPassword
   if (isChecked && given.currentPassword === undefined) return err({ kind: 'current_password_required' })
   const throttled =
-    (await attempts.count('own', userId)) ?? (isChecked ? await attempts.count('address', origin.network) : null)
+    (await attempts.count('own', userId)) ?? (isNewAccess ? await attempts.count('address', origin.network) : null)
   if (throttled !== null) return err(throttled)
 
   const change = async (hashed: {
     readonly passwordHash?: string
   }): Promise<Result<{ user: User; renewed: NewSignIn | null }, OwnRefusal>> => {
-    const updated = await management.updateUser(userId, { ...shown, ...hashed }, createOwnChange(deps, current))
+    const own = createOwnChange(deps, current)
+    const seen = isNewAccess ? current.accessVersion : undefined
+    const updated = await management.updateUser(userId, { ...shown, ...hashed }, own, seen)
     deps.sessionCheck.forget()
-    if (!updated.ok) return err({ kind: updated.error === 'email_taken' ? 'email_taken' : 'not_found' })
+    if (!updated.ok) return err({ kind: updated.error === 'last_admin' ? 'not_found' : updated.error })
     if (password === undefined) return ok({ user: updated.value, renewed: null })
     const renewed = await startSession(deps, updated.value, origin)
     return renewed.ok ? ok({ user: updated.value, renewed: renewed.value }) : err({ kind: 'not_found' })
@@ -329,7 +336,7 @@ async function startSession(
   origin: SignInOrigin,
 ): Promise<Result<NewSignIn, 'not_found'>> {
   const { session, secret } = makeSession(deps, origin)
-  const started = await deps.management.createSession(user.id, session, createOwnChange(deps, user))
+  const started = await deps.management.createSession(user, session, createOwnChange(deps, user))
   return started.ok ? ok({ ...started.value, secret }) : started
 }
 

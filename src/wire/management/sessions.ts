@@ -9,6 +9,7 @@ import {
   type SignedIn,
   type SignInLink,
   sessionResource,
+  signInLinkResource,
   type UserSession,
 } from '#core/users/session.ts'
 import { listScopesOfUser, passwordLength, type Role, roles, type User, userResource } from '#core/users/user.ts'
@@ -122,6 +123,12 @@ export const inviteSchema = Type.Object({
   name: Type.Optional(name),
   sees_persons: Type.Optional(seesPersons),
 })
+
+export const invitationSchema = buildItemSchema(signInLinkResource, {})
+
+export function encodeInvitation(link: SignInLink): object {
+  return encodeItem(signInLinkResource, link, {})
+}
 
 export const newLinkSchema = Type.Object({
   id: uuidSchema,

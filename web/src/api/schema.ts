@@ -258,10 +258,29 @@ export interface Operations {
   }
   'DELETE /api/users/{user_id}/sessions/': { path: { user_id: string }; answer: null }
   'DELETE /api/users/{user_id}/sessions/{session_id}/': { path: { user_id: string; session_id: string }; answer: null }
+  'GET /api/invitations/': {
+    query?: { limit?: number; offset?: number }
+    answer: {
+      count: number
+      next: string | null
+      previous: string | null
+      results: {
+        id: string
+        purpose: 'welcome' | 'invitation' | 'reset'
+        role: 'viewer' | 'editor' | 'admin'
+        sees_persons: boolean
+        email: string | null
+        name: string
+        created_at: string
+        expires_at: string
+      }[]
+    }
+  }
   'POST /api/invitations/': {
     body: { role: 'viewer' | 'editor' | 'admin'; email?: string | null; name?: string; sees_persons?: boolean }
     answer: { id: string; link: string; expires_at: string }
   }
+  'DELETE /api/invitations/{invitation_id}/': { path: { invitation_id: string }; answer: null }
   'GET /api/projects/{project_id}/feature_flags/': {
     path: { project_id: string }
     query?: {

@@ -15,6 +15,7 @@ export const users: Migration = {
       disabled INTEGER NOT NULL,
       created_at BIGINT NOT NULL,
       last_seen_at BIGINT,
+      access_version BIGINT NOT NULL,
       password_hash ${text}
     )`,
     `CREATE TABLE user_session (

@@ -5,14 +5,14 @@ import { type Kysely, sql } from 'kysely'
 import { createActivityEntry, type NewActivity } from '#core/activity.ts'
 import type { Change } from '#core/author.ts'
 import type { JsonObject } from '#core/json.ts'
-import { type PersonalKey, personalKeyResource } from '#core/personal-key.ts'
+import { personalKeyResource } from '#core/personal-key.ts'
 import { type Project, projectResource, type SecretKeys } from '#core/project.ts'
 import { patchItem, toActivityLogFields } from '#core/resource.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { PersonalKeyStore, ProjectStore, SecretKeyStore } from '#ports/state/project-store.ts'
 import type { Written } from '#ports/state/written.ts'
 import { readInSlices, readPage } from '../tables/read-pages.ts'
-import { recordActivity } from '../tables/record-activity.ts'
+import { recordActivity, recordKeyDeletion, toLoggedKey } from '../tables/record-activity.ts'
 import { toResourceItem, toResourceRow } from '../tables/resource-rows.ts'
 import { allocateId, bumpRevision } from '../tables/revision-queries.ts'
 import type { StateSchema } from '../tables/schema.ts'
@@ -141,12 +141,7 @@ export function createProjectQueries(db: Kysely<StateSchema>): ProjectStore & Se
       db.transaction().execute(async trx => {
         const row = await trx.deleteFrom('personal_api_key').where('id', '=', id).returningAll().executeTakeFirst()
         if (row === undefined) return false
-        const key = toResourceItem(personalKeyResource, row)
-        await recordActivity(
-          trx,
-          createActivityEntry(toLoggedKey(key), toActivityLogFields(personalKeyResource, key), null),
-          change,
-        )
+        await recordKeyDeletion(trx, toResourceItem(personalKeyResource, row), change)
         // Bumping the revision makes every process forget the deleted key. A created key needs no bump: no process has
         // cached it.
         await bumpRevision(trx, null)
@@ -246,8 +241,4 @@ async function readKeys(
     primary: keys.find(key => key.role === 'primary')?.masked ?? null,
     backup: keys.find(key => key.role === 'backup')?.masked ?? null,
   }))
-}
-
-function toLoggedKey({ id, label }: PersonalKey) {
-  return { kind: 'personal_api_key', projectId: null, itemId: id, itemName: label } as const
 }

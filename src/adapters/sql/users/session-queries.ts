@@ -9,6 +9,7 @@ import {
   findLinkProblem,
   type SignedIn,
   type SignInLink,
+  sessionFutureMaxMs,
   sessionLimits,
   sessionResource,
   signInLinkResource,
@@ -17,12 +18,20 @@ import {
 import { type AttemptKind, admitAttempt, keptAttempts } from '#core/users/sign-in-throttle.ts'
 import { toUserAuthor, type User } from '#core/users/user.ts'
 import type { NewSession, SessionStore, SignInAttemptStore, SignInLinkStore } from '#ports/state/user-store.ts'
+import { readPage } from '../tables/read-pages.ts'
 import { recordActivity } from '../tables/record-activity.ts'
 import { toResourceItem, toResourceRow } from '../tables/resource-rows.ts'
 import { bumpRevision } from '../tables/revision-queries.ts'
 import type { StateSchema } from '../tables/schema.ts'
 import { toStorableFields, toStorableText } from '../tables/wrap-methods.ts'
-import { changeUser, createUserAct, insertUser, readUser } from './user-queries.ts'
+import {
+  changeUser,
+  createUserAct,
+  deleteInvitation,
+  insertUser,
+  readUser,
+  selectOpenInvitations,
+} from './user-queries.ts'
 
 const sessionsPerUserMax = 100
 const expiredLinksKeptMs = 30 * 24 * 3_600_000
@@ -32,10 +41,11 @@ export function createSessionQueries(db: Kysely<StateSchema>): SessionStore & Si
   let attemptsRemovedAtMs = Number.NEGATIVE_INFINITY
 
   return {
-    createSession: (userId, session, change) =>
+    createSession: ({ id, accessVersion }, session, change) =>
       db.transaction().execute(async trx => {
-        const user = await readUser(trx, userId)
-        return user === null || user.isDisabled ? err('not_found') : ok(await startSession(trx, user, session, change))
+        const user = await readUser(trx, id)
+        if (user === null || user.isDisabled || user.accessVersion !== accessVersion) return err('not_found')
+        return ok(await startSession(trx, user, session, change))
       }),
 
     async findSession(secretHash) {
@@ -55,6 +65,7 @@ export function createSessionQueries(db: Kysely<StateSchema>): SessionStore & Si
         .selectAll()
         .where('user_id', '=', userId)
         .where('created_at', '>', nowMs - sessionLimits.longestMs)
+        .where('created_at', '<=', nowMs + sessionFutureMaxMs)
         .where('last_seen_at', '>', nowMs - sessionLimits.idleMs)
         .orderBy('created_at', 'desc')
         .orderBy('id')
@@ -66,7 +77,11 @@ export function createSessionQueries(db: Kysely<StateSchema>): SessionStore & Si
       db.transaction().execute(async trx => {
         let ending = trx.deleteFrom('user_session').where('user_id', '=', userId)
         if ('only' in which) ending = ending.where('id', '=', which.only)
-        else if (which.except !== null) ending = ending.where('id', '!=', which.except)
+        else {
+          if (which.except !== null) ending = ending.where('id', '!=', which.except)
+          const version = sql<number>`access_version + 1`
+          await trx.updateTable('user').set({ access_version: version }).where('id', '=', userId).execute()
+        }
         const ended = await ending.returningAll().execute()
         if (ended.length === 0) return 0
         const user = (await readUser(trx, userId)) ?? { id: userId, name: '', email: null }
@@ -125,6 +140,14 @@ export function createSessionQueries(db: Kysely<StateSchema>): SessionStore & Si
 
     findSignInLink: tokenHash => readLink(db, tokenHash),
 
+    listInvitations(page, nowMs) {
+      const open = selectOpenInvitations(db, nowMs).orderBy('created_at').orderBy('id')
+      const bytes = sql<number>`octet_length(name) + coalesce(octet_length(email), 0)`
+      return readPage(open, bytes, page, row => toResourceItem(signInLinkResource, row))
+    },
+
+    deleteInvitation: (id, change) => db.transaction().execute(trx => deleteInvitation(trx, id, change)),
+
     spendSignInLink: ({ tokenHash, newUserId, given, session }, nowMs) =>
       db.transaction().execute(async trx => {
         const link = await readLink(trx, tokenHash)
@@ -144,6 +167,7 @@ export function createSessionQueries(db: Kysely<StateSchema>): SessionStore & Si
           const made: User = {
             ...{ id: newUserId, name, email, role, seesPersons, isDisabled: false, ...times, ...fields },
             hasPassword: passwordHash !== undefined,
+            accessVersion: 0,
           }
           const inserted = await insertUser(trx, made, passwordHash ?? null)
           if (!inserted.ok) return undo(inserted.error)
@@ -236,8 +260,11 @@ async function startSession(
     .orderBy('id')
     .limit(sessionsPerUserMax - 1)
   const ids = (await kept.execute()).map(({ id }) => id)
-  if (ids.length === sessionsPerUserMax - 1)
-    await trx.deleteFrom('user_session').where('user_id', '=', user.id).where('id', 'not in', ids).execute()
+  if (ids.length === sessionsPerUserMax - 1) {
+    const removing = trx.deleteFrom('user_session').where('user_id', '=', user.id).where('id', 'not in', ids)
+    const { numDeletedRows } = await removing.executeTakeFirstOrThrow()
+    if (numDeletedRows > 0) await bumpRevision(trx, null)
+  }
   await trx
     .insertInto('user_session')
     .values({ ...toResourceRow(sessionResource, session), secret_hash: secretHash })

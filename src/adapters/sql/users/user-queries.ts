@@ -3,14 +3,16 @@
 import { type Kysely, type Selectable, sql } from 'kysely'
 import { createActivityEntry, type NewActivity } from '#core/activity.ts'
 import type { Change } from '#core/author.ts'
+import { personalKeyResource } from '#core/personal-key.ts'
 import { patchItem, toActivityLogFields } from '#core/resource.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import { isActiveAdmin, isRiseOfRights, toUserAuthor, type User, userResource } from '#core/users/user.ts'
+import { holdsScopes, isActiveAdmin, isRiseOfRights, toUserAuthor, type User, userResource } from '#core/users/user.ts'
 import type { UserPatch, UserStore } from '#ports/state/user-store.ts'
 import { readPage } from '../tables/read-pages.ts'
-import { recordActivity } from '../tables/record-activity.ts'
+import { recordActivity, recordKeyDeletion } from '../tables/record-activity.ts'
 import { toResourceItem, toResourceRow } from '../tables/resource-rows.ts'
 import { bumpRevision } from '../tables/revision-queries.ts'
+import { parseStoredAuthor } from '../tables/rows.ts'
 import type { StateSchema } from '../tables/schema.ts'
 
 const userBytes = sql<number>`octet_length(name) + coalesce(octet_length(email), 0)`
@@ -31,10 +33,11 @@ export function createUserQueries(db: Kysely<StateSchema>): UserStore {
 
     listUsers: page => readPage(db.selectFrom('user').orderBy('created_at').orderBy('id'), userBytes, page, toUser),
 
-    updateUser: (id, patch, change) =>
+    updateUser: (id, patch, change, accessVersion) =>
       db.transaction().execute(async trx => {
         const current = await readUser(trx, id)
         if (current === null) return err('not_found')
+        if (accessVersion !== undefined && current.accessVersion !== accessVersion) return err('changed')
         return changeUser(trx, current, patch, change)
       }),
 
@@ -46,6 +49,7 @@ export function createUserQueries(db: Kysely<StateSchema>): UserStore {
         await trx.deleteFrom('user').where('id', '=', id).execute()
         await deleteAccess(trx, id, { links: true })
         await recordActivity(trx, createUserActivity(current, null), change)
+        await deleteGivenAccess(trx, current, null, change)
         await bumpRevision(trx, null)
         return ok(null)
       }),
@@ -60,8 +64,12 @@ export async function changeUser(
   change: Change,
 ): Promise<Result<User, 'email_taken' | 'last_admin'>> {
   const hasPassword = current.hasPassword || passwordHash !== undefined
-  const user: User = { ...patchItem(userResource, current, patch), hasPassword }
-  if (user.email !== current.email && (await isEmailTaken(trx, user))) return err('email_taken')
+  const patched: User = { ...patchItem(userResource, current, patch), hasPassword }
+  const isNewPassword = passwordHash !== undefined && isSamePassword !== true
+  const losesLinks = patched.isDisabled || isNewPassword
+  const losesSessions = losesLinks || isRiseOfRights(current, patched)
+  const user = { ...patched, accessVersion: current.accessVersion + (losesSessions ? 1 : 0) }
+  if (user.email !== current.email && (await isEmailTaken(trx, user, change.atMs))) return err('email_taken')
   if (!isActiveAdmin(user) && (await isLastAdmin(trx, current))) return err('last_admin')
   await trx
     .updateTable('user')
@@ -69,10 +77,9 @@ export async function changeUser(
     .where('id', '=', user.id)
     .execute()
   await recordActivity(trx, createUserActivity(current, user), change)
-  const isNewPassword = passwordHash !== undefined && isSamePassword !== true
   if (isNewPassword) await recordActivity(trx, createUserAct(user, 'password_changed'), change)
-  const losesLinks = user.isDisabled || isNewPassword
-  if (losesLinks || isRiseOfRights(current, user)) await deleteAccess(trx, user.id, { links: losesLinks })
+  if (losesSessions) await deleteAccess(trx, user.id, { links: losesLinks })
+  if (user.isDisabled || isRiseOfRights(user, current)) await deleteGivenAccess(trx, current, user, change)
   await bumpRevision(trx, null)
   return ok(user)
 }
@@ -83,7 +90,7 @@ export async function insertUser(
   user: User,
   passwordHash: string | null,
 ): Promise<Result<User, 'email_taken'>> {
-  if (await isEmailTaken(trx, user)) return err('email_taken')
+  if (await isEmailTaken(trx, user, user.createdAtMs)) return err('email_taken')
   await trx
     .insertInto('user')
     .values({ ...toResourceRow(userResource, user), password_hash: passwordHash })
@@ -123,8 +130,11 @@ function toLoggedUser(user: Pick<User, 'id' | 'name' | 'email'>) {
   return { kind: 'user', projectId: null, itemId: user.id, itemName: toUserAuthor(user).label } as const
 }
 
-async function isEmailTaken(trx: Kysely<StateSchema>, { id, email }: User): Promise<boolean> {
+/** Addresses of open invitations are taken too: otherwise a user could lock out whoever was invited. */
+async function isEmailTaken(trx: Kysely<StateSchema>, { id, email }: User, nowMs: number): Promise<boolean> {
   if (email === null) return false
+  const invited = selectOpenInvitations(trx, nowMs).select('id').where('email', '=', email)
+  if ((await invited.executeTakeFirst()) !== undefined) return true
   const other = trx.selectFrom('user').select('id').where('email', '=', email).where('id', '!=', id)
   return (await other.executeTakeFirst()) !== undefined
 }
@@ -143,4 +153,65 @@ async function isLastAdmin(trx: Kysely<StateSchema>, user: User): Promise<boolea
 async function deleteAccess(trx: Kysely<StateSchema>, userId: string, { links }: { links: boolean }): Promise<void> {
   await trx.deleteFrom('user_session').where('user_id', '=', userId).execute()
   if (links) await trx.deleteFrom('sign_in_link').where('user_id', '=', userId).where('used_at', 'is', null).execute()
+}
+
+export function selectOpenInvitations(db: Kysely<StateSchema>, nowMs: number) {
+  return db
+    .selectFrom('sign_in_link')
+    .where('user_id', 'is', null)
+    .where('used_at', 'is', null)
+    .where('expires_at', '>', nowMs)
+}
+
+/**
+ * Deletes the invitations and keys that a user made, also by means of keys that they made. The activity log knows who made
+ * what, and loses no entries.
+ * @param after null when the user is deleted.
+ */
+async function deleteGivenAccess(
+  trx: Kysely<StateSchema>,
+  before: User,
+  after: User | null,
+  change: Change,
+): Promise<void> {
+  const keys = await trx
+    .selectFrom('personal_api_key')
+    .innerJoin('activity_log', 'activity_log.item_id', 'personal_api_key.id')
+    .where('kind', '=', 'personal_api_key')
+    .where('activity', '=', 'created')
+    .selectAll('personal_api_key')
+    .select('author')
+    .execute()
+  // A key is made after the key with which it was made, and the order of the rows is unknown.
+  const makers = new Set([before.id])
+  const isMade = ({ author }: { author: string | null }) => makers.has(parseStoredAuthor(author)?.id ?? '')
+  for (let size = 0; size < makers.size; ) {
+    size = makers.size
+    for (const key of keys) if (isMade(key)) makers.add(key.id)
+  }
+  for (const row of keys) {
+    const key = toResourceItem(personalKeyResource, row)
+    if (!isMade(row) || (after !== null && !after.isDisabled && holdsScopes(after, key.scopes))) continue
+    await trx.deleteFrom('personal_api_key').where('id', '=', key.id).execute()
+    await recordKeyDeletion(trx, key, change)
+  }
+  if (!isActiveAdmin(before) || (after !== null && isActiveAdmin(after))) return
+  const invitations = await selectOpenInvitations(trx, change.atMs)
+    .innerJoin('activity_log', 'activity_log.item_id', 'sign_in_link.id')
+    .where('activity', '=', 'invited')
+    .select(['sign_in_link.id', 'author'])
+    .execute()
+  for (const row of invitations) if (isMade(row)) await deleteInvitation(trx, row.id, change)
+  await trx.deleteFrom('sign_in_link').where('purpose', '=', 'reset').where('used_at', 'is', null).execute()
+}
+
+/** Deletes the open invitation within a transaction. @returns whether there was one. */
+export async function deleteInvitation(trx: Kysely<StateSchema>, id: string, change: Change): Promise<boolean> {
+  const row = await selectOpenInvitations(trx, change.atMs).selectAll().where('id', '=', id).executeTakeFirst()
+  if (row === undefined) return false
+  await trx.deleteFrom('sign_in_link').where('id', '=', id).execute()
+  const { name, email, role } = row
+  const item = { kind: 'user', projectId: null, itemId: id, itemName: name || (email ?? role) } as const
+  await recordActivity(trx, { ...item, activity: 'invitation_deleted', changes: [] }, change)
+  return true
 }

@@ -68,6 +68,8 @@ export function explainFlagRoutes(deps: ManagementDeps): ManagementRoute[] {
     id: 'feature_flags_explain',
     summary: 'Explain the value of the flag for one person, step by step. Nothing is stored.',
     scope: 'feature_flag:read',
+    // The value alone tells something about a stored person.
+    scopeOfPersons: 'feature_flag:read person:read',
     body: explainSchema,
     success: { status: 200, schema: explanationSchema },
     handle: async ({ caller, project, item: flag, body }) => {

@@ -128,6 +128,8 @@ export function flagActionsRoutes(deps: ManagementDeps): ManagementRoute[] {
       route: 'GET /feature_flags/evaluation_reasons',
       id: 'feature_flags_evaluation_reasons',
       scope: 'feature_flag:read',
+      // Keys of PostHog's clients have only this one.
+      scopeOfPersons: 'feature_flag:read person:read',
       summary: 'Evaluate all flags for a person, with reasons. Nothing is stored or counted.',
       query: { ...subjectQuery, distinct_id: requiredParam(textParam('Distinct id to evaluate flags for.')) },
       success: { status: 200, schema: reasonsSchema },

@@ -4,6 +4,7 @@
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { PersonalKey } from '#core/personal-key.ts'
+import { err, ok, type Result } from '#core/result.ts'
 import type { SignedIn } from '#core/users/session.ts'
 import { listScopesOfUser, toUserAuthor } from '#core/users/user.ts'
 import { PortError } from '#ports/port-error.ts'
@@ -16,14 +17,17 @@ import { type Route, sendError } from '../../shared/route.ts'
 import type { LogStateOutage } from '../../shared/state-outage.ts'
 import { stateUnavailable } from './answers.ts'
 import type { GetBaseUrl } from './base-url.ts'
-import { findCrossSiteError, readSessionSecret } from './session-cookie.ts'
+import {
+  findCrossSiteError,
+  formatSessionCookie,
+  readSessionSecrets,
+  type SessionCookieDeps,
+} from './session-cookie.ts'
 
 /** What finds the caller of a request. */
-export interface CallerChecks {
+export interface CallerChecks extends SessionCookieDeps {
   readonly keyCheck: PersonalKeyCheck
   readonly sessionCheck: SessionCheck
-  /** The name of the cookie. */
-  readonly sessionCookie: string
 }
 
 export interface AuthorizerDeps extends CallerChecks {
@@ -40,6 +44,8 @@ export function createAuthorizer(
   return async (route, request, reply) => {
     try {
       const refusal = await findAccessError(deps, route, request)
+      // Otherwise the browser would send the cookie of the ended session for up to 30 days.
+      if (refusal === sessionEnded) reply.header('set-cookie', formatSessionCookie(deps, request, null))
       if (refusal !== null) refuseCaller(reply, refusal)
       return refusal === null
     } catch (error) {
@@ -76,17 +82,40 @@ function toPersonCaller(signedIn: SignedIn): Caller {
 
 /** The caller as it is now, for an answer that stays open; null when its key or session ended. */
 export async function findCallerAgain(
-  { keyCheck, sessionCheck, sessionCookie }: CallerChecks,
+  deps: CallerChecks,
   request: FastifyRequest,
   caller: Caller,
 ): Promise<Caller | null> {
   if (caller.kind === 'key') {
-    const key = await keyCheck.find(readBearerSecret(request)!)
+    const key = await deps.keyCheck.find(readBearerSecret(request)!)
     return key?.id === caller.id ? toKeyCaller(key) : null
   }
-  const signedIn = await sessionCheck.find(readSessionSecret(request, sessionCookie)!)
-  return signedIn === null ? null : toPersonCaller(signedIn)
+  const found = await findOwnSession(deps, request)
+  return found.ok ? toPersonCaller(found.value) : null
 }
+
+/**
+ * The session of the request's cookies. Without one the error is null: no cookie. Cookies of two sessions are refused, since
+ * another host of the domain may have set one of them, and ended ones are passed over.
+ */
+export async function findOwnSession(
+  deps: Omit<CallerChecks, 'keyCheck'>,
+  request: FastifyRequest,
+): Promise<Result<SignedIn, WireError | null>> {
+  const secrets = readSessionSecrets(deps, request)
+  if (secrets.size > sessionCookiesMax) return err(severalSessions)
+  let found: SignedIn | null = null
+  for (const secret of secrets) {
+    const signedIn = await deps.sessionCheck.find(secret)
+    if (signedIn !== null && found !== null) return err(severalSessions)
+    found ??= signedIn
+  }
+  if (found !== null) return ok(found)
+  return err(secrets.size === 0 ? null : sessionEnded)
+}
+
+/** Each costs a look-up in the state. */
+const sessionCookiesMax = 5
 
 const callers = new WeakMap<FastifyRequest, Caller>()
 
@@ -125,16 +154,16 @@ async function findAccessError(deps: AuthorizerDeps, route: Route, request: Fast
   } else {
     if (request.headers.authorization?.startsWith(personalKeyPrefix)) return withoutBearer
     // Pages of other sites may call the other groups, with the cookies of their users.
-    const session = corsMethods[route.group] === null ? readSessionSecret(request, deps.sessionCookie) : null
-    if (session === null) {
+    const isForPeople = corsMethods[route.group] === null
+    if (!isForPeople || readSessionSecrets(deps, request).size === 0) {
       if (route.access !== 'operator') return notAuthenticated
       return !deps.operatorsNeedKey && isLocalPeer(request) ? null : operatorUnknown
     }
     const crossSite = findCrossSiteError(request, deps.addressBase)
     if (crossSite !== null) return crossSite
-    const signedIn = await deps.sessionCheck.find(session)
-    if (signedIn === null) return sessionEnded
-    caller = toPersonCaller(signedIn)
+    const found = await findOwnSession(deps, request)
+    if (!found.ok) return found.error
+    caller = toPersonCaller(found.value)
   }
   const lacking = listNeededScopes(route, caller).find(one => !hasScope(caller, one))
   if (lacking !== undefined)
@@ -148,7 +177,7 @@ async function findAccessError(deps: AuthorizerDeps, route: Route, request: Fast
 }
 
 function listNeededScopes(route: Route, caller: Caller): readonly string[] {
-  if (caller.kind === 'person' && route.scopeOfPersons !== undefined) return [route.scopeOfPersons]
+  if (caller.kind === 'person' && route.scopeOfPersons !== undefined) return route.scopeOfPersons.split(' ')
   if (route.scope !== undefined) return route.scope.split(' ')
   return [route.access === 'operator' && caller.kind === 'key' ? 'any' : '*']
 }
@@ -208,7 +237,12 @@ export const keyInQuery = wireError(
   'Secret keys are not accepted in URLs, which end up in logs. Send the key as a header: Authorization: Bearer phx_…',
 )
 /** Stable, since pages then ask to sign in again. */
-const sessionEnded = wireError(401, 'session_ended', 'The session has ended. Sign in again.')
+export const sessionEnded = wireError(401, 'session_ended', 'The session has ended. Sign in again.')
+const severalSessions = wireError(
+  403,
+  'several_sessions',
+  'The browser sent the cookies of several sessions. Remove the cookies of this host and of its domain, then sign in.',
+)
 const unknownKey = wireError(401, 'not_authenticated', 'This personal API key is unknown or was deleted.')
 const otherKindOfKey = wireError(
   401,

@@ -28,7 +28,6 @@ import type { GetBaseUrl } from './base-url.ts'
 
 /** The checks are the same instances as in `createAuthorizer`, so that what ends here ends at once. */
 export interface ManagementDeps extends CallerChecks {
-  readonly addressBase: GetBaseUrl
   readonly management: ManagementStore
   readonly rejects: RejectReplay
   readonly events: EventQueries &
@@ -45,8 +44,7 @@ export interface ManagementDeps extends CallerChecks {
   readonly attempts: SignInAttempts
   /** The proxies that tell whose request it is, for limits of attempts to sign in. */
   readonly trustedProxies: TrustedProxies
-  /** Where people open the screens: the public URL, unless they are on a port of their own. */
-  readonly screensBase: GetBaseUrl
+  readonly addressBase: GetBaseUrl
   /** The host that SDKs are given. */
   readonly sdkBase: GetBaseUrl
   /** The version of Pennon. */

@@ -13,13 +13,37 @@ export function createSessionCookieName(logId: string | null): string {
   return `pennon_session_${(logId ?? 'unstarted').slice(0, 8)}`
 }
 
-/** The secret in the request's cookie; null without the cookie. */
-export function readSessionSecret({ headers }: Pick<FastifyRequest, 'headers'>, cookieName: string): string | null {
-  for (const pair of (headers.cookie ?? '').split(';')) {
+/** What a request with the cookie of a session is read with. */
+export interface SessionCookieDeps {
+  /** Where people open the screens: the public URL, unless they are on a port of their own. */
+  readonly screensBase: GetBaseUrl
+  /** The name of the cookie, without the prefix of one that is `Secure`. */
+  readonly sessionCookie: string
+}
+
+/**
+ * The secrets in the request's cookies; none without the cookie. Another host of the same domain can add cookies of this
+ * name, in front of the right one.
+ */
+export function readSessionSecrets(deps: SessionCookieDeps, request: FastifyRequest): ReadonlySet<string> {
+  const secrets = new Set<string>()
+  const sent = request.headers.cookie
+  if (sent === undefined) return secrets
+  const { name } = describeCookie(deps, request)
+  for (const pair of sent.split(';')) {
     const at = pair.indexOf('=')
-    if (at !== -1 && pair.slice(0, at).trim() === cookieName) return pair.slice(at + 1).trim()
+    if (at !== -1 && pair.slice(0, at).trim() === name) secrets.add(pair.slice(at + 1).trim())
   }
-  return null
+  return secrets
+}
+
+/**
+ * Over https the cookie is `Secure`, and its name has the prefix that browsers accept only from https: a page or a proxy
+ * that can only answer http cannot set it. A false claim of https concerns only the client that makes it.
+ */
+function describeCookie({ screensBase, sessionCookie }: SessionCookieDeps, request: FastifyRequest) {
+  const isSecure = screensBase(request).startsWith('https:') || request.headers['x-forwarded-proto'] === 'https'
+  return { isSecure, name: isSecure ? `__Secure-${sessionCookie}` : sessionCookie }
 }
 
 /**
@@ -27,16 +51,10 @@ export function readSessionSecret({ headers }: Pick<FastifyRequest, 'headers'>, 
  * work, since the page itself needs no cookie.
  * @param secret null removes the cookie.
  */
-export function formatSessionCookie(
-  request: FastifyRequest,
-  addressBase: GetBaseUrl,
-  cookieName: string,
-  secret: string | null,
-): string {
+export function formatSessionCookie(deps: SessionCookieDeps, request: FastifyRequest, secret: string | null): string {
   const lifetime = secret === null ? 0 : sessionLimits.longestMs / 1_000
-  // A false claim of https only marks the cookie of the client that makes it.
-  const isSecure = addressBase(request).startsWith('https:') || request.headers['x-forwarded-proto'] === 'https'
-  return `${cookieName}=${secret ?? ''}; Max-Age=${lifetime}; Path=/api; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`
+  const { isSecure, name } = describeCookie(deps, request)
+  return `${name}=${secret ?? ''}; Max-Age=${lifetime}; Path=/api; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`
 }
 
 /** Sent with every write by a page of this instance. Another site's page cannot send it without our consent (CORS). */
