@@ -191,6 +191,10 @@ const samples: Readonly<Record<string, Sample>> = {
   rejected_events_replay: { entry: 'replayed RejectedEvent', body: { filter: {} }, item: () => 1 },
 
   invitations_create: { entry: 'invited User', body: { role: 'viewer' } },
+  invitations_destroy: {
+    entry: 'invitation_deleted User',
+    of: async api => (await send(api, 'POST', '/api/invitations/', { role: 'viewer' })).id,
+  },
   users_partial_update: { entry: 'updated User', of: user, body: { role: 'editor' } },
   users_destroy: { entry: 'deleted User', of: user },
   users_reset_link_create: { entry: 'link_created User', of: user },
