@@ -48,6 +48,13 @@ describe('two fronts', () => {
     await eventually(async () => (await stateOn(other, eve)) === 401)
   })
 
+  it('let people change their own name, whose store is in a thread of its own', async t => {
+    const [one] = await startTwoFronts(t)
+    const ada = await aSignedInUser(one, 'admin')
+    const changed = await ada.call('PATCH', '/api/session/user/', { body: { name: 'Ada Lovelace' } })
+    assert.deepEqual([changed.status, changed.body.name], [200, 'Ada Lovelace'])
+  })
+
   it('count attempts together', async t => {
     const fronts = await startTwoFronts(t)
     await aSignedInUser(fronts[0], 'admin')

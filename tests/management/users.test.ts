@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { listScopesOfUser, type Role, roles } from '#core/users/user.ts'
+import { eventually } from '../support/eventually.ts'
 import { fieldOf, fieldsOf } from '../support/fields-of.ts'
 import { startManagement } from '../support/management-api.ts'
 import { aPassword, aSignedInUser, callFromPage, inviteToken, readCookie, signIn } from '../support/people.ts'
@@ -182,6 +183,8 @@ describe('the activity log of users', () => {
     secrets.push(token, cookie.slice(cookie.indexOf('=') + 1))
     await signIn(api, 'ada@x.example', 'wrong horse battery')
     await signIn(api, 'nobody@x.example')
+    // A failure is recorded after its answer.
+    await eventually(async () => (await api.get('/api/activity_log/?scopes=User')).results.length === 4)
     const eve = await aSignedInUser(api, 'viewer')
     await api.patch(`/api/users/${eve.id}/`, { role: 'editor', disabled: true })
     await callFromPage(api, 'PATCH', '/api/session/user/', {

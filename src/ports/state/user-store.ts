@@ -22,13 +22,13 @@ export interface UserStore {
    * another password also loses their links. A user who is disabled or gets fewer rights loses the keys that they made and
    * that go beyond what is left, also by means of other such keys; one who is no active admin any more also loses the
    * invitations that they made, and all unused reset links end.
-   * @param accessVersion of the user when a password was checked; `changed` when it has risen since.
+   * @param accessVersion of the user when a password was checked, `changed` when it has risen since; null when none was.
    */
   updateUser(
     id: string,
     patch: UserPatch,
     change: Change,
-    accessVersion?: number,
+    accessVersion?: number | null,
   ): Promise<Result<User, 'not_found' | 'email_taken' | 'last_admin' | 'changed'>>
   /** Also deletes the user's sessions and links, and the keys and invitations that they made. */
   deleteUser(id: string, change: Change): Promise<Result<null, 'not_found' | 'last_admin'>>

@@ -194,7 +194,7 @@ export async function changeOwnUser(
     readonly passwordHash?: string
   }): Promise<Result<{ user: User; renewed: NewSignIn | null }, OwnRefusal>> => {
     const own = createOwnChange(deps, current)
-    const seen = isNewAccess ? current.accessVersion : undefined
+    const seen = isNewAccess ? current.accessVersion : null
     const updated = await management.updateUser(userId, { ...shown, ...hashed }, own, seen)
     deps.sessionCheck.forget()
     if (!updated.ok) return err({ kind: updated.error === 'last_admin' ? 'not_found' : updated.error })

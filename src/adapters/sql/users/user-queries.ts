@@ -37,7 +37,7 @@ export function createUserQueries(db: Kysely<StateSchema>): UserStore {
       db.transaction().execute(async trx => {
         const current = await readUser(trx, id)
         if (current === null) return err('not_found')
-        if (accessVersion !== undefined && current.accessVersion !== accessVersion) return err('changed')
+        if (typeof accessVersion === 'number' && current.accessVersion !== accessVersion) return err('changed')
         return changeUser(trx, current, patch, change)
       }),
 
