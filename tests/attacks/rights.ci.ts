@@ -40,6 +40,8 @@ const scopesOf: Readonly<Record<string, string>> = {
   users_sessions_destroy: '*',
   users_sessions_destroy_all: '*',
   invitations_create: '*',
+  invitations_destroy: '*',
+  invitations_list: '*',
   session_create: 'any',
   session_link_check: 'any',
   session_link_create: 'any',
