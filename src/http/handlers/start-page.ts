@@ -25,7 +25,10 @@ export function startPageRoute(options: StartPageOptions): Route {
       reply.header('vary', 'accept')
       if (!asksForHtml(request.headers.accept))
         return void reply.header('content-type', 'text/plain; charset=utf-8').send('capture')
-      if (options.hasScreens) return void reply.code(302).header('location', '/ui/').send()
+      const base = options.addressBase(request)
+      // Below a path of a site there are no screens: their addresses begin at the root.
+      if (options.hasScreens && (!URL.canParse(base) || new URL(base).pathname === '/'))
+        return void reply.code(302).header('location', '/ui/').send()
       reply
         .headers({
           'content-type': 'text/html; charset=utf-8',
@@ -35,7 +38,7 @@ export function startPageRoute(options: StartPageOptions): Route {
           // The page contains the address under which it was requested.
           'cache-control': 'no-store',
         })
-        .send(renderStartPage(options, toPrintableAddress(options.addressBase(request)) ?? 'https://pennon.example'))
+        .send(renderStartPage(options, toPrintableAddress(base) ?? 'https://pennon.example'))
     },
   }
 }
@@ -76,7 +79,7 @@ const contentSecurityPolicy = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-function renderStartPage({ version }: StartPageOptions, address: string): string {
+function renderStartPage({ version, hasScreens }: StartPageOptions, address: string): string {
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -112,7 +115,7 @@ const posthog = new PostHog("phc_…", { host: "${address}" })</code></pre>
 </dl>
 </main>
 <footer>
-<p>The screens and the private API are on another port, which is not meant for the public.</p>
+<p>${hasScreens ? 'The screens need a host name or a port of their own, not a path of a site.' : 'The screens and the private API are on another port, which is not meant for the public.'}</p>
 </footer>
 </body>
 </html>
