@@ -14,7 +14,7 @@ import { wrapMethods } from '../support/with-methods.ts'
 import { type ImportWorld, importWorld } from '../support/world/import-world.ts'
 import { shownBy } from './jobs/never-sent.ts'
 
-/** Restores the rows of a chunk's events, and calls `meanwhile` between computing the rows and inserting them. */
+/** Restores the rows of a chunk's events. Calls `meanwhile` after the rows were computed and before they are inserted. */
 async function restore(
   world: ImportWorld,
   captured: readonly CapturedEvent[],

@@ -106,7 +106,7 @@ describe('signing in', () => {
   it('replaces the hash of a password that was made with other parameters, and ends no session', async t => {
     const api = await startManagement(t)
     const ada = await aSignedInUser(api, 'admin')
-    // Of the password `password`: see `passwords.test.ts`.
+    // This is a hash of the password `password`; `passwords.test.ts` has it too.
     const passwordHash = '$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4'
     await api.management.updateUser(ada.id, { passwordHash, isSamePassword: true }, aChange())
     const again = await signIn(api, ada.email, 'password')

@@ -240,7 +240,7 @@ describe('a role', () => {
           openOnes.push(id)
           continue
         }
-        // Of a project that does not exist, so that nothing is changed or deleted.
+        // The address names a project that does not exist, so nothing is changed or deleted.
         const address = path.replace('{project_id}', '999').replaceAll(/\{\w+\}/g, '1')
         for (const [index, role] of roles.entries()) {
           const sent = method === 'get' ? {} : { body: {} }

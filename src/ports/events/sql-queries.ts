@@ -34,7 +34,7 @@ export type SqlFailure =
   | ({ readonly kind: 'refused' } & SqlRefusal)
   /** The engine's own message, without internal details. */
   | { readonly kind: 'failed'; readonly detail: string }
-  /** `table` is one of the closed tables; absent for a table that nobody may read. */
+  /** `table` is the table that needs another scope; it is absent if no scope allows reading the table. */
   | { readonly kind: 'forbidden'; readonly table?: ClosableTable }
   | { readonly kind: 'too_large'; readonly detail: string }
   /** The store's user lacks the rights to create the views, or to create the user that reads them. */

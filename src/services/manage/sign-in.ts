@@ -241,7 +241,7 @@ async function checkCurrentPassword(
   return { kind: 'wrong_password' }
 }
 
-/** Only unknown tokens are counted: nobody finds a token by guessing, and others may share the network of who tries. */
+/** Counts unknown tokens only. A token cannot be guessed, and a person with a valid link may share the guesser's network. */
 async function findUsableLink(
   { management, attempts, clock }: SignInDeps,
   token: string,

@@ -6,7 +6,7 @@ import { readConnection, watchConnection } from './connection.ts'
 const waitMs = { first: 1_000, most: 8_000 }
 const answerMsMax = 5_000
 
-/** @param onBack is called when the server answers again: what is shown may have changed meanwhile. */
+/** @param onBack is called when the server answers again, since the data on the screen may be out of date by then. */
 export function recoverFromOutages(onBack: () => void): void {
   let isAway = false
   watchConnection(() => {

@@ -24,7 +24,7 @@ export function ConnectionBars({ session }: { session: SignedIn }) {
   )
 }
 
-/** The same person goes on with what they typed; another one starts afresh. */
+/** If the same person signs in, the screen keeps what they typed. Another person gets the start screen. */
 function SignInAgain({ user }: { user: SignedIn['user'] }) {
   const [email, setEmail] = useState(user.email ?? '')
   const [password, setPassword] = useState('')

@@ -62,7 +62,7 @@ export const pageHeader = 'x-pennon-ui'
 
 /**
  * The error for a request with a cookie, or to sign in, that a page of this instance did not send; null when it did.
- * Browsers leave out `Sec-Fetch-Site` on plain http, and `Origin` in reads: then the page's own header has to be there.
+ * On plain http, browsers send no `Sec-Fetch-Site`, and no `Origin` with a read. Such a request needs the page's own header.
  */
 export function findCrossSiteError(request: FastifyRequest, addressBase: GetBaseUrl): WireError | null {
   const { method, headers } = request
